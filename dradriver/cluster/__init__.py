@@ -1,0 +1,40 @@
+"""Talking to an API server: connection, version negotiation, reflector, snapshots."""
+
+from dradriver.cluster.connecting import Connection, Location, connect
+from dradriver.cluster.discovering import Served, discover
+from dradriver.cluster.errors import (
+    AlreadyExistsError,
+    ClusterError,
+    ConflictError,
+    ForbiddenError,
+    GoneError,
+    InvalidError,
+    NotFoundError,
+    UnauthorizedError,
+    UnreachableError,
+)
+from dradriver.cluster.reflecting import Change, Reflector
+from dradriver.cluster.snapshots import Snapshot, SnapshotError, load_snapshot, take_snapshot
+
+__all__ = [
+    "AlreadyExistsError",
+    "Change",
+    "ClusterError",
+    "ConflictError",
+    "Connection",
+    "ForbiddenError",
+    "GoneError",
+    "InvalidError",
+    "Location",
+    "NotFoundError",
+    "Reflector",
+    "Served",
+    "Snapshot",
+    "SnapshotError",
+    "UnauthorizedError",
+    "UnreachableError",
+    "connect",
+    "discover",
+    "load_snapshot",
+    "take_snapshot",
+]
