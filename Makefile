@@ -50,7 +50,7 @@ layers: $(READY) ## the order of rooms (import-linter)
 check: lint type layers ## lint, types and the order of rooms
 
 protocol: $(READY) ## generate the gRPC stubs from the .proto files
-	$(BIN)/python dradriver/node/protocol/generate.py
+	$(BIN)/python dradriver/protocol/generate.py
 
 lock: ## lock the packages anew (needs uv)
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header \
