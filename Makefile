@@ -22,7 +22,7 @@ $(READY): requirements/dev.txt pyproject.toml
 setup: $(READY) ## make .venv with the locked packages (the other targets do it by themselves)
 
 demo: $(READY) ## bring the lab up on described hardware and tell the story; leaves it running
-	@$(BIN)/python -m tests.demo
+	@$(BIN)/python demo/story.py
 
 demo-down: $(READY) ## stop what `make demo` left running
 	@$(BIN)/kubectl-gpupool lab down
