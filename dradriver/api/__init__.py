@@ -41,16 +41,18 @@ from dradriver.api.devices import (
     ValidRange,
 )
 from dradriver.api.errors import ApiError, ParametersError, QuantityError, VersionError, WireError
-from dradriver.api.gates import Kubernetes
+from dradriver.api.gates import NEWEST_MINOR, OLDEST_MINOR, Kubernetes
 from dradriver.api.metadata import UID, ObjectMeta, OwnerReference
 from dradriver.api.nodes import Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, selects
-from dradriver.api.quantity import Quantity
+from dradriver.api.quantity import Quantity, QuantityForm
 from dradriver.api.semver import Version
 from dradriver.api.slices import DeviceID, Pool, ResourceSlice
 from dradriver.api.taints import Taint, TaintEffect, Toleration, TolerationOperator, tolerates
 
 __all__ = [
     "DELETE_PROTECTION_FINALIZER",
+    "NEWEST_MINOR",
+    "OLDEST_MINOR",
     "POD_CLAIM_NAME_ANNOTATION",
     "UID",
     "AllocatedConfiguration",
@@ -87,6 +89,7 @@ __all__ = [
     "Pool",
     "Quantity",
     "QuantityError",
+    "QuantityForm",
     "RequestPolicy",
     "ResourceClaim",
     "ResourceClaimTemplate",

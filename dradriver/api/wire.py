@@ -8,22 +8,13 @@ not know.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any, TypeAlias
 
 from dradriver.api.claims import Allocation, DeviceClass, ResourceClaim, ResourceClaimTemplate
 from dradriver.api.slices import ResourceSlice
+from dradriver.api.versions import ApiVersion
 
-GROUP = "resource.k8s.io"
 JsonObject: TypeAlias = Mapping[str, Any]
-
-
-class ApiVersion(StrEnum):
-    """Served versions of the group, newest first."""
-
-    V1 = "v1"
-    V1BETA2 = "v1beta2"
-    V1BETA1 = "v1beta1"
 
 
 def read_slice(data: JsonObject) -> ResourceSlice:
