@@ -1,0 +1,97 @@
+"""`kubectl_complete-gpupool`: kubectl runs it with the words typed so far, the last of which may be empty.
+
+It prints a candidate a line (`candidate<TAB>description`), then `:4` (no file names), or `:0` where a file is wanted.
+Nothing heavy is imported for static words; names of claims, pods and pools are read from the cluster within two seconds
+and left away when it does not answer.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from kubectl_gpupool.commands import COMMANDS
+
+NO_FILES = ":4"
+FILES = ":0"
+CLUSTER_SECONDS = 2.0
+
+_FILE_FLAGS = {"-f", "--filename", "--from", "--kubeconfig", "--certificate-authority"}
+_GLOBAL_FLAGS = (
+    "-n", "--namespace", "-A", "--all-namespaces", "--kubeconfig", "--context", "--cluster", "--user", "-s", "--server",
+    "--token", "--certificate-authority", "--insecure-skip-tls-verify", "--as", "--as-group", "--request-timeout",
+    "--color", "--ascii", "-h", "--help",
+)  # fmt: skip
+_VALUE_FLAGS = {*_FILE_FLAGS, *_GLOBAL_FLAGS[:1], "--namespace", "--context", "--cluster", "--user", "-s", "--server",
+                "--token", "--as", "--as-group", "--request-timeout", "--color", "-o", "--output", "--kubernetes",
+                "--feature-gates"}  # fmt: skip
+
+
+def main() -> None:
+    """Answer one request of kubectl's completion."""
+    print("\n".join(candidates(sys.argv[1:])))
+
+
+def candidates(words: Sequence[str]) -> Iterator[str]:
+    """Lines to print for the words typed so far."""
+    *before, last = words or [""]
+    if before and before[-1] in _FILE_FLAGS:
+        yield FILES
+        return
+    command, *arguments = _plain(before) or [""]
+    if before and before[-1] in ("-o", "--output"):
+        yield from _starting(last, ("json", "yaml", "wide", "name") if command == "inspect" else ("json", "yaml"))
+    elif before and before[-1] == "--color":
+        yield from _starting(last, ("auto", "always", "never"))
+    elif before and before[-1] in _VALUE_FLAGS:
+        yield from ()
+    elif last.startswith("-"):
+        own = COMMANDS[command].flags if command in COMMANDS else ()
+        yield from _starting(last, (*own, *_GLOBAL_FLAGS))
+    elif command not in COMMANDS:
+        yield from _starting(last, tuple(f"{name}\t{known.summary}" for name, known in COMMANDS.items()))
+    elif command in ("explain", "inspect") and (arguments or command == "inspect"):
+        yield from _starting(last, _names(before, arguments[0] if arguments else "pool"))
+    elif not arguments:
+        yield from _starting(last, COMMANDS[command].words)
+    yield NO_FILES
+
+
+def _plain(words: Sequence[str]) -> list[str]:
+    """The words that are neither flags nor their values."""
+    plain: list[str] = []
+    skip = False
+    for word in words:
+        if not skip and not word.startswith("-"):
+            plain.append(word)
+        skip = not skip and word in _VALUE_FLAGS
+    return plain
+
+
+def _starting(prefix: str, words: Sequence[str]) -> Iterator[str]:
+    return (word for word in words if word.startswith(prefix))
+
+
+def _names(before: Sequence[str], kind: str) -> tuple[str, ...]:
+    """Names of objects of a kind, from the cluster the flags name; none when it does not answer in time."""
+    from dradriver import cluster  # noqa: PLC0415 - only names need a cluster
+    from kubectl_gpupool import options, sources  # noqa: PLC0415
+
+    parser = options.Parser(add_help=False, parents=[options.global_flags()])
+    try:
+        flags = options.Flags.of(parser.parse_known_args(list(before))[0])
+        flags.request_timeout = CLUSTER_SECONDS
+        connection = cluster.connect(sources.location(flags))
+        served = cluster.discover(connection)
+        namespace = flags.namespace or connection.namespace
+        if kind == "pool":
+            items, _ = connection.list(f"{served.prefix}/resourceslices")
+            return tuple(dict.fromkeys(item["spec"]["pool"]["name"] for item in items))
+        paths = {
+            "claim": f"{served.prefix}/namespaces/{namespace}/resourceclaims",
+            "pod": f"/api/v1/namespaces/{namespace}/pods",
+        }
+        items, _ = connection.list(paths[kind])
+        return tuple(item["metadata"]["name"] for item in items)
+    except (cluster.ClusterError, options.UsageError, KeyError):
+        return ()

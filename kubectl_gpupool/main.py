@@ -1,0 +1,57 @@
+"""The entry point of `kubectl gpupool`: finds the command, runs it, turns what stops it into one line and status 1."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from kubectl_gpupool import options
+from kubectl_gpupool.commands import COMMANDS
+from kubectl_gpupool.errors import CommandError
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(words: Sequence[str]) -> int:
+    """Run one command line and give its exit status."""
+    try:
+        return _run(words)
+    except CommandError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read us has gone; Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+
+
+def _run(words: Sequence[str]) -> int:
+    parser = options.Parser(
+        prog=options.PROGRAM,
+        description="See the pool of GPUs, and know why a claim got what it got, or did not.",
+        epilog="Start with:  kubectl gpupool inspect",
+        parents=[options.global_flags()],
+    )
+    subparsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", parser_class=options.Parser)
+    wanted = next((word for word in words if word in COMMANDS), None)
+    for name, command in COMMANDS.items():
+        subparser = subparsers.add_parser(
+            name, help=command.summary, description=command.summary, parents=[options.global_flags()]
+        )
+        if name == wanted:
+            importlib.import_module(command.module).declare(subparser)
+    parsed = parser.parse_args(list(words))
+    if parsed.command is None:
+        parser.print_help()
+        return 0
+    return int(parsed.run(parsed, options.Flags.of(parsed)))
