@@ -133,7 +133,7 @@ class AllocatedDevice:
 class AllocatedConfiguration:
     """Driver parameters that came with an allocation; class entries stand before claim entries."""
 
-    source: ConfigSource
+    source: str
     opaque: OpaqueConfiguration | None
     requests: tuple[str, ...] = ()
 

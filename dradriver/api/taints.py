@@ -33,10 +33,13 @@ class Taint:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """What a request accepts; an empty key with Exists accepts every taint, an empty effect every effect."""
+    """What a request accepts; an empty key with Exists accepts every taint, an empty effect every effect.
+
+    An operator this version does not know stays a plain string and accepts nothing.
+    """
 
     key: str = ""
-    operator: TolerationOperator = TolerationOperator.EQUAL
+    operator: str = TolerationOperator.EQUAL
     value: str = ""
     effect: TaintEffect | None = None
     toleration_seconds: int | None = None
@@ -51,6 +54,8 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
         return False
     if toleration.key and toleration.key != taint.key:
         return False
-    if toleration.operator is TolerationOperator.EXISTS:
+    if toleration.operator == TolerationOperator.EXISTS:
         return True
+    if toleration.operator != TolerationOperator.EQUAL:
+        return False
     return bool(toleration.key) and toleration.value == taint.value
