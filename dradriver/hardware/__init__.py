@@ -3,6 +3,7 @@
 `pynvml` is imported in `hardware.nvml` alone. Each figure may be absent and each GPU may fail by itself.
 """
 
+from dradriver.hardware.errors import NvmlError
 from dradriver.hardware.inventory import (
     Fabric,
     FabricState,
@@ -18,7 +19,7 @@ from dradriver.hardware.inventory import (
     Placement,
     Roots,
 )
-from dradriver.hardware.nvml import Nvml, NvmlError
+from dradriver.hardware.nvml import Nvml
 from dradriver.hardware.offering import Offer, offer
 from dradriver.hardware.reading import read
 from dradriver.hardware.topology import domains

@@ -60,7 +60,7 @@ class Fabric:
 
     @property
     def domain(self) -> str | None:
-        """`<clusterUUID>.<cliqueId>`, None by the rule of facts/gpu.md 2.3."""
+        """`<clusterUUID>.<cliqueId>`; None while registering, after it failed, and inside one box (a zero UUID)."""
         if self.state is not FabricState.COMPLETED or not self.healthy or self.cluster_uuid is None:
             return None
         return f"{self.cluster_uuid}.{self.clique_id}"
@@ -116,7 +116,7 @@ class MigInstance:
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """A GPU instance without a compute instance: invisible to MIG handles, yet it takes its slices."""
+    """A GPU instance without a usable compute instance: no MIG device shows it, yet it takes its slices."""
 
     gpu_instance: int
     profile: str
@@ -142,10 +142,11 @@ class Gpu:
 
     uuid: str
     nvml_index: int
-    pci_address: str
+    pci_address: str | None = None
     """`dddd:bb:dd.f`, lower case hexadecimal."""
     minor: int | None = None
     pci_id: int | None = None
+    """Device id in the high half, vendor id in the low: 0x233010DE."""
     name: str | None = None
     brand: str | None = None
     architecture: str | None = None
@@ -155,7 +156,7 @@ class Gpu:
     memory_bus_bits: int | None = None
     numa_node: int | None = None
     pcie_root: str | None = None
-    multiprocessors: int | None = None
+    """`pci<domain>:<bus>` of the root complex."""
     links: tuple[Link, ...] = ()
     fabric: Fabric | None = None
     mig: MigState = MigState()
@@ -170,6 +171,8 @@ class LostGpu:
     nvml_index: int | None
     pci_address: str | None
     reason: str
+    uuid: str | None = None
+    """Told only by a GPU that failed while it was read."""
 
 
 @dataclass(frozen=True, slots=True)
