@@ -57,6 +57,7 @@ _ABSENT: Final = frozenset(
 _NO_SUCH: Final = _ABSENT | {pynvml.NVML_ERROR_INVALID_ARGUMENT, pynvml.NVML_ERROR_NOT_FOUND}
 """Of a numbered list: what follows its end, and its holes."""
 
+_MIB: Final = 1 << 20
 _ATTEMPTS: Final = 3  # UNKNOWN comes and goes (NVIDIA/k8s-device-plugin#338)
 
 
