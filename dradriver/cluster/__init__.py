@@ -1,7 +1,7 @@
 """Talking to an API server: connection, version negotiation, reflector, snapshots."""
 
 from dradriver.cluster.connecting import Connection, Location, connect
-from dradriver.cluster.discovering import Served, discover
+from dradriver.cluster.discovering import Served, assume_kubernetes, discover
 from dradriver.cluster.errors import (
     AlreadyExistsError,
     ClusterError,
@@ -13,8 +13,10 @@ from dradriver.cluster.errors import (
     UnauthorizedError,
     UnreachableError,
 )
+from dradriver.cluster.pacing import Pace
 from dradriver.cluster.reflecting import Change, Reflector
 from dradriver.cluster.snapshots import Snapshot, SnapshotError, load_snapshot, take_snapshot
+from dradriver.cluster.watching import Watch
 
 __all__ = [
     "AlreadyExistsError",
@@ -27,12 +29,15 @@ __all__ = [
     "InvalidError",
     "Location",
     "NotFoundError",
+    "Pace",
     "Reflector",
     "Served",
     "Snapshot",
     "SnapshotError",
     "UnauthorizedError",
     "UnreachableError",
+    "Watch",
+    "assume_kubernetes",
     "connect",
     "discover",
     "load_snapshot",
