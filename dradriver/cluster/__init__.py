@@ -2,6 +2,7 @@
 
 from dradriver.cluster.connecting import Connection, Location, connect
 from dradriver.cluster.discovering import Served, assume_kubernetes, discover
+from dradriver.cluster.documents import SnapshotError
 from dradriver.cluster.errors import (
     AlreadyExistsError,
     ClusterError,
@@ -15,7 +16,7 @@ from dradriver.cluster.errors import (
 )
 from dradriver.cluster.pacing import Pace
 from dradriver.cluster.reflecting import Change, Reflector
-from dradriver.cluster.snapshots import Snapshot, SnapshotError, load_snapshot, take_snapshot
+from dradriver.cluster.snapshots import Snapshot, load_snapshot, take_snapshot
 from dradriver.cluster.watching import Watch
 
 __all__ = [

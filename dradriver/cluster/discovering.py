@@ -63,17 +63,17 @@ def discover(connection: Connection) -> Served:
 def assume_kubernetes(server_version: str) -> tuple[api.Kubernetes, tuple[str, ...]]:
     """The rules for a server's version and what that takes for granted. Raises ClusterError below 1.32."""
     minor = minor_of(server_version)
-    if minor is None:
-        newest = api.Kubernetes.release(f"1.{_NEWEST_MINOR}")
-        return newest, (
-            f"Kubernetes 1.{_NEWEST_MINOR} with its default feature gates: the server's version is unknown",
-        )
-    if minor < _OLDEST_MINOR:
+    if minor is not None and minor < _OLDEST_MINOR:
         raise ClusterError(f"the server is Kubernetes {server_version}: gpupool needs 1.{_OLDEST_MINOR} or newer")
-    if minor > _NEWEST_MINOR:
-        newest = api.Kubernetes.release(f"1.{_NEWEST_MINOR}")
-        return newest, (f"Kubernetes 1.{_NEWEST_MINOR} with its default feature gates in place of {server_version}",)
-    return api.Kubernetes.release(f"1.{minor}"), (f"the default feature gates of Kubernetes 1.{minor}",)
+    known = _NEWEST_MINOR if minor is None else min(minor, _NEWEST_MINOR)
+    # Off by default in 1.32 and 1.33, but where its objects are, it is on.
+    rules = api.Kubernetes.release(f"1.{known}", {"DynamicResourceAllocation": True})
+    assumption = f"Kubernetes {rules} with its default feature gates"
+    if minor is None:
+        assumption += ": the server's version is unknown"
+    elif minor > _NEWEST_MINOR:
+        assumption += f", the newest known here, in place of {server_version}"
+    return rules, (assumption,)
 
 
 def minor_of(server_version: str) -> int | None:
