@@ -7,7 +7,9 @@ import importlib.metadata
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from dradriver import cluster
 from kubectl_gpupool import outputs, sources
@@ -23,7 +25,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace, flags: Flags) -> int:
     """Print the versions."""
-    document = {
+    document: dict[str, Any] = {
         "apiVersion": outputs.API_VERSION,
         "kind": "VersionInfo",
         "gpupool": importlib.metadata.version("gpupool"),
@@ -50,19 +52,16 @@ def run(parsed: argparse.Namespace, flags: Flags) -> int:
     return 0
 
 
-def _print(document: dict[str, object]) -> None:
+def _print(document: Mapping[str, Any]) -> None:
     print(f"gpupool   {document['gpupool']} (Python {document['python']})")
     if document["kubectl"]:
         print(f"kubectl   {document['kubectl']}")
     if document["server"]:
-        versions = (
-            ", ".join(map(str, document["resourceVersions"])) if isinstance(document["resourceVersions"], list) else ""
-        )
-        print(f"server    {document['server']}, resource.k8s.io {versions}")
+        print(f"server    {document['server']}, resource.k8s.io {', '.join(document['resourceVersions'])}")
 
 
 def hijackers(path: str) -> list[Path]:
-    """Executables on PATH that kubectl would run for `kubectl gpupool SOMETHING` in place of ours (longest name wins)."""
+    """Executables on PATH that kubectl would run for `kubectl gpupool X` in place of ours (longest name wins)."""
     folders = [Path(folder) for folder in dict.fromkeys(path.split(os.pathsep)) if folder]
     found = (file for folder in folders if folder.is_dir() for file in sorted(folder.glob("kubectl-gpupool-*")))
     return [file for file in found if os.access(file, os.X_OK)]

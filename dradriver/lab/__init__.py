@@ -1,4 +1,9 @@
 """Stand-ins so that everything runs with no GPU and no cluster: API server, claim controller, scheduler, kubelet.
 
-up(options) / status() / down()          one process tree, started and ended by `kubectl gpupool lab`
+One process tree on loopback, started and ended by `kubectl gpupool lab`; the node plugins in it are the real ones.
 """
+
+from dradriver.lab.places import Home, default_home
+from dradriver.lab.running import LabError, NodePlan, Status, down, plan_nodes, status, up
+
+__all__ = ["Home", "LabError", "NodePlan", "Status", "default_home", "down", "plan_nodes", "status", "up"]
