@@ -98,12 +98,18 @@ class Connection:
         """PATCH with a JSON merge patch."""
         return self._send(Request("PATCH", path, {}, _json(patch), "application/merge-patch+json"))
 
-    def delete(self, path: str, *, uid: str | None = None, resource_version: str | None = None) -> dict[str, Any]:
-        """DELETE, with preconditions where given. The answer is the object, or a Status."""
+    def delete(
+        self, path: str, *, uid: str | None = None, resource_version: str | None = None, grace_seconds: int | None = None
+    ) -> dict[str, Any]:
+        """DELETE, with preconditions and grace period where given. The answer is the object, or a Status."""
         given = {"uid": uid, "resourceVersion": resource_version}
         preconditions = {key: value for key, value in given.items() if value is not None}
-        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
-        return self._send(Request("DELETE", path, {}, _json(options) if preconditions else None))
+        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if preconditions:
+            options["preconditions"] = preconditions
+        if grace_seconds is not None:
+            options["gracePeriodSeconds"] = grace_seconds
+        return self._send(Request("DELETE", path, {}, _json(options)))
 
     def watch(
         self,
