@@ -1,0 +1,266 @@
+"""Resource pools: as the whole cluster sees them, and as one node does.
+
+Pure values, made once from the slices. Rules of which slices count, when a pool is incomplete or invalid and in which
+order its devices are tried are those of dynamic-resource-allocation `structured/internal/incubating/pools_*.go`;
+before 1.35 completeness was judged over the slices of one node alone (kubernetes issue 134466).
+The sorted order of 1.36 is used for every version: before it was random.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from dradriver import api
+
+POOL_WIDE_MINOR = 35
+"""From this minor on completeness is judged, and counters are shared, over the whole pool."""
+
+
+class PoolID(NamedTuple):
+    """A pool's identity in the cluster; its text form is `driver/pool`."""
+
+    driver: str
+    name: str
+
+    def __str__(self) -> str:
+        return "/".join(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """One device at its place: compared by identity, so that two devices of one name stay two."""
+
+    id: api.DeviceID
+    device: api.Device
+    slice: api.ResourceSlice
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolView:
+    """A pool as one node sees it: `candidates` are those of slices for the node, in the order of the search.
+
+    `elsewhere` are devices of the pool in slices for other nodes: they share its counters. Both are empty while the
+    pool is incomplete; an invalid pool keeps them only before 1.35.
+    """
+
+    id: PoolID
+    incomplete: bool = False
+    invalid: str | None = None
+    candidates: tuple[Candidate, ...] = ()
+    elsewhere: tuple[Candidate, ...] = ()
+    counter_slices: tuple[api.ResourceSlice, ...] = ()
+
+    @property
+    def has_binding_conditions(self) -> bool:
+        """Whether a device needs someone's consent before a pod starts: such pools are tried last (KEP-5007)."""
+        return any(c.device.binding_conditions for c in self.candidates)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """A pool as the whole cluster sees it.
+
+    `slices` are those of the newest generation by name, `older` the rest. `invalid` says why no device of the pool
+    may be allocated (two devices of one name, a counter that does not exist), None if the pool is sound;
+    `node` is the node that every slice names, if there is one.
+    """
+
+    id: PoolID
+    kubernetes: api.Kubernetes = field(repr=False)
+    generation: int
+    slices: tuple[api.ResourceSlice, ...]
+    older: tuple[api.ResourceSlice, ...] = ()
+    complete: bool = True
+    invalid: str | None = None
+    node: str | None = None
+    # By identity of the slice. Made once, since a candidate is compared by identity.
+    _candidates: Mapping[int, tuple[Candidate, ...]] = field(default_factory=dict, repr=False)
+    # The one view there is of a pool whose slices all name one node.
+    _local: PoolView | None = field(default=None, repr=False)
+
+    @property
+    def driver(self) -> str:
+        """The driver that publishes the pool."""
+        return self.id.driver
+
+    @property
+    def name(self) -> str:
+        """The pool's name, by convention that of its node."""
+        return self.id.name
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """Every device of the newest generation, whatever node it is for."""
+        return tuple(c for s in self.slices for c in self._candidates[id(s)])
+
+    @property
+    def devices(self) -> tuple[tuple[api.DeviceID, api.Device], ...]:
+        """The devices of the newest generation by slice, each once even if its name is there twice."""
+        return tuple({c.id: (c.id, c.device) for c in reversed(self.candidates)}.values())[::-1]
+
+    @property
+    def node_names(self) -> tuple[str, ...]:
+        """Nodes that slices or devices name; empty for pools that are selected in another way."""
+        names = {s.node_name for s in self.slices} | {d.node_name for s in self.slices for d in s.devices}
+        return tuple(sorted(name for name in names if name))
+
+    def seen_from(self, node: api.Node, *, repaired: bool = False) -> PoolView | None:
+        """The pool as a node sees it, None where it has nothing for the node or is being replaced.
+
+        `repaired` takes the pool as if its driver had finished publishing it: the slices present are all there are,
+        and of two devices of one name the first counts.
+        """
+        if repaired:
+            here = [s for s in self.slices if self._serves(s, node)]
+            return self._build(here, self.slices, repaired=True) if here else None
+        if self.node == node.name and self._local is not None:
+            return self._local
+        relevant = [s for s in (*self.slices, *self.older) if self._serves(s, node)]
+        if not relevant:
+            return None
+        newest = max(s.pool.generation for s in relevant)
+        here = [s for s in relevant if s.pool.generation == newest]
+        # Upstream looks for a newer generation on other nodes only where this one is not complete by itself.
+        replaced = newest < self.generation and len(here) != here[0].pool.resource_slice_count
+        return None if replaced and self._pool_wide else self._judge(here)
+
+    @property
+    def _pool_wide(self) -> bool:
+        return self.kubernetes.minor >= POOL_WIDE_MINOR
+
+    def _serves(self, resource_slice: api.ResourceSlice, node: api.Node) -> bool:
+        """Whether a slice has something for a node; per-device selection is judged device by device afterwards."""
+        if not self._understands(resource_slice):
+            return False
+        if resource_slice.per_device_node_selection:
+            return any(_picks(d, node) for d in resource_slice.devices)
+        return _picks(resource_slice, node)
+
+    def _understands(self, resource_slice: api.ResourceSlice) -> bool:
+        # What the gate adds to slices makes a scheduler without it ignore them; they still count for completeness.
+        partitioned = resource_slice.per_device_node_selection or bool(resource_slice.shared_counters)
+        return not partitioned or self.kubernetes.enabled("DRAPartitionableDevices")
+
+    def _judge(self, here: Sequence[api.ResourceSlice]) -> PoolView:
+        """A view from the slices for a node, all of one generation; completeness as of the version."""
+        wanted = here[0].pool.resource_slice_count
+        complete = len(here) == wanted
+        if not self._pool_wide:
+            seen = self._build(here)
+            return seen if complete else replace(seen, incomplete=True)
+        everywhere = [s for s in (*self.slices, *self.older) if s.pool.generation == here[0].pool.generation]
+        if not complete and len(everywhere) != wanted:
+            return PoolView(self.id, incomplete=True)
+        return self._build(here, () if complete else everywhere)
+
+    def _build(
+        self,
+        here: Sequence[api.ResourceSlice],
+        everywhere: Sequence[api.ResourceSlice] = (),
+        *,
+        repaired: bool = False,
+    ) -> PoolView:
+        here = sorted(here, key=lambda s: s.metadata.name)
+        present = {id(s) for s in here}
+        candidates = tuple(c for s in here for c in self._candidates[id(s)])
+        if repaired:
+            candidates = _first_of_each_name(candidates)
+        invalid = _duplicate_name(candidates)
+        elsewhere: tuple[Candidate, ...] = ()
+        counter_slices: tuple[api.ResourceSlice, ...] = ()
+        if self._pool_wide and self.kubernetes.enabled("DRAPartitionableDevices"):
+            others = [s for s in everywhere if id(s) not in present]
+            elsewhere = tuple(c for s in others for c in self._candidates[id(s)])
+            counter_slices = tuple(s for s in (*here, *others) if s.shared_counters)
+            invalid = invalid or _broken_counters(counter_slices, (*candidates, *elsewhere))
+        if invalid and self._pool_wide and not repaired:
+            return PoolView(self.id, invalid=invalid)
+        return PoolView(self.id, False, None if repaired else invalid, candidates, elsewhere, counter_slices)
+
+    def checked(self) -> Pool:
+        """The same pool with what is computed once: whether it is valid, and its view if it is for one node alone."""
+        here = [s for s in self.slices if self._understands(s)]
+        return replace(
+            self,
+            invalid=self._build(here, self.slices).invalid,
+            _local=self._judge(here) if here and self.node else None,
+        )
+
+
+def gather(slices: Iterable[api.ResourceSlice], kubernetes: api.Kubernetes) -> dict[PoolID, Pool]:
+    """Sort slices into pools, ordered by driver, then name."""
+    grouped: dict[PoolID, list[api.ResourceSlice]] = {}
+    for resource_slice in slices:
+        grouped.setdefault(PoolID(resource_slice.driver, resource_slice.pool.name), []).append(resource_slice)
+    return {pool: _pool(pool, grouped[pool], kubernetes) for pool in sorted(grouped)}
+
+
+def candidate_serves(candidate: Candidate, node: api.Node) -> bool:
+    """Whether one device can be used on a node."""
+    if candidate.slice.per_device_node_selection:
+        return _picks(candidate.device, node)
+    return _picks(candidate.slice, node)
+
+
+def _picks(selection: api.ResourceSlice | api.Device, node: api.Node) -> bool:
+    if selection.node_name:
+        return selection.node_name == node.name
+    if selection.all_nodes:
+        return True
+    return selection.node_selector is not None and api.selects(selection.node_selector, node)
+
+
+def _pool(pool: PoolID, slices: Sequence[api.ResourceSlice], kubernetes: api.Kubernetes) -> Pool:
+    newest = max(s.pool.generation for s in slices)
+    node_names = {s.node_name for s in slices}
+    current = tuple(sorted((s for s in slices if s.pool.generation == newest), key=lambda s: s.metadata.name))
+    return Pool(
+        id=pool,
+        kubernetes=kubernetes,
+        generation=newest,
+        slices=current,
+        older=tuple(s for s in slices if s.pool.generation != newest),
+        complete=len(current) == current[0].pool.resource_slice_count,
+        node=node_names.pop() if len(node_names) == 1 else None,
+        _candidates={id(s): _candidates(s, kubernetes) for s in slices},
+    ).checked()
+
+
+def _candidates(resource_slice: api.ResourceSlice, kubernetes: api.Kubernetes) -> tuple[Candidate, ...]:
+    # From 1.35 on a slice with counters has no devices (KEP-4815): what is there anyway is ignored.
+    if resource_slice.shared_counters and kubernetes.minor >= POOL_WIDE_MINOR:
+        return ()
+    return tuple(
+        Candidate(api.DeviceID(resource_slice.driver, resource_slice.pool.name, d.name), d, resource_slice)
+        for d in resource_slice.devices
+    )
+
+
+def _first_of_each_name(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    first: dict[api.DeviceID, Candidate] = {}
+    for candidate in candidates:
+        first.setdefault(candidate.id, candidate)
+    return tuple(first.values())
+
+
+def _duplicate_name(candidates: Iterable[Candidate]) -> str | None:
+    names = Counter(c.id.device for c in candidates)
+    return next((f"duplicate device name {name}" for name, times in names.items() if times > 1), None)
+
+
+def _broken_counters(slices: Iterable[api.ResourceSlice], candidates: Iterable[Candidate]) -> str | None:
+    sets: dict[str, api.CounterSet] = {}
+    for counter_set in (c for s in slices for c in s.shared_counters):
+        if counter_set.name in sets:
+            return f"duplicate counter set name {counter_set.name}"
+        sets[counter_set.name] = counter_set
+    for consumed in (use for c in candidates for use in c.device.consumes_counters):
+        if consumed.counter_set not in sets:
+            return f"counter set {consumed.counter_set} not found"
+        for name in consumed.counters:
+            if name not in sets[consumed.counter_set].counters:
+                return f"counter {name} not found in counter set {consumed.counter_set}"
+    return None

@@ -1,0 +1,106 @@
+"""What a finished search writes into claims: devices, configuration, and the nodes they tie a claim to.
+
+Source: dynamic-resource-allocation `allocator_incubating.go`, Allocate and createNodeSelector. A configuration that
+names several requests is written once, as since 1.37 (kubernetes issue 139730); before it could be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dradriver import api
+from dradriver.allocator.offering import binding_conditions_work
+from dradriver.allocator.pools import Candidate
+from dradriver.allocator.requesting import Wanted
+
+EMPTY_MEANS_ALL_MINOR = 37
+"""From this minor on a configuration that covers all requests is written without naming them."""
+
+
+def allocation(
+    claim: api.ResourceClaim,
+    chosen: Sequence[Wanted],
+    picks: Sequence[tuple[Wanted, Candidate]],
+    node: api.Node,
+    kubernetes: api.Kubernetes,
+) -> api.Allocation:
+    """The allocation of one claim: `chosen` is the option taken for each request, `picks` the devices in order."""
+    return api.Allocation(
+        results=tuple(_result(wanted, candidate, kubernetes) for wanted, candidate in picks),
+        config=_config(claim, chosen, kubernetes),
+        node_selector=_node_selector([candidate for _, candidate in picks], node),
+    )
+
+
+def _result(wanted: Wanted, candidate: Candidate, kubernetes: api.Kubernetes) -> api.AllocatedDevice:
+    conditions = binding_conditions_work(kubernetes)
+    return api.AllocatedDevice(
+        request=wanted.name,
+        driver=candidate.id.driver,
+        pool=candidate.id.pool,
+        device=candidate.id.device,
+        admin_access=wanted.admin_access,
+        tolerations=wanted.spec.tolerations,
+        binding_conditions=candidate.device.binding_conditions if conditions else (),
+        binding_failure_conditions=candidate.device.binding_failure_conditions if conditions else (),
+    )
+
+
+def _config(
+    claim: api.ResourceClaim, chosen: Sequence[Wanted], kubernetes: api.Kubernetes
+) -> tuple[api.AllocatedConfiguration, ...]:
+    by_class: dict[str, tuple[api.DeviceClass, list[str]]] = {}
+    for wanted in chosen:
+        if wanted.device_class is not None:
+            by_class.setdefault(wanted.device_class.metadata.name, (wanted.device_class, []))[1].append(wanted.name)
+    from_class = [
+        api.AllocatedConfiguration(api.ConfigSource.FROM_CLASS, opaque, tuple(names))
+        for device_class, names in by_class.values()
+        for opaque in device_class.config
+    ]
+    from_claim = [
+        api.AllocatedConfiguration(api.ConfigSource.FROM_CLAIM, config.opaque, config.requests)
+        for config in claim.spec.config
+        if not config.requests or any(_named(wanted, config.requests) for wanted in chosen)
+    ]
+    return tuple(_shortened(config, chosen, kubernetes) for config in (*from_class, *from_claim))
+
+
+def _shortened(
+    config: api.AllocatedConfiguration, chosen: Sequence[Wanted], kubernetes: api.Kubernetes
+) -> api.AllocatedConfiguration:
+    if kubernetes.minor >= EMPTY_MEANS_ALL_MINOR and all(_named(wanted, config.requests) for wanted in chosen):
+        return api.AllocatedConfiguration(config.source, config.opaque)
+    return config
+
+
+def _named(wanted: Wanted, requests: Sequence[str]) -> bool:
+    return wanted.request in requests or wanted.name in requests
+
+
+def _node_selector(candidates: Iterable[Candidate], node: api.Node) -> api.NodeSelector | None:
+    """The nodes the devices tie a claim to: one node, the merged terms of their selectors, or None for all."""
+    fields: list[api.NodeSelectorRequirement] = []
+    expressions: list[api.NodeSelectorRequirement] = []
+    for candidate in candidates:
+        source = candidate.device if candidate.slice.per_device_node_selection else candidate.slice
+        if source.node_name or candidate.device.binds_to_node:
+            only = api.NodeSelectorRequirement("metadata.name", "In", (node.name,))
+            return api.NodeSelector((api.NodeSelectorTerm(match_fields=(only,)),))
+        # Validation allows one term; more cannot be merged into one.
+        if source.node_selector is not None and len(source.node_selector.terms) == 1:
+            _merge(source.node_selector.terms[0].match_fields, fields)
+            _merge(source.node_selector.terms[0].match_expressions, expressions)
+    if not fields and not expressions:
+        return None
+    return api.NodeSelector((api.NodeSelectorTerm(tuple(expressions), tuple(fields)),))
+
+
+def _merge(new: Iterable[api.NodeSelectorRequirement], into: list[api.NodeSelectorRequirement]) -> None:
+    for requirement in new:
+        if not any(_same(requirement, known) for known in into):
+            into.append(requirement)
+
+
+def _same(one: api.NodeSelectorRequirement, other: api.NodeSelectorRequirement) -> bool:
+    return (one.key, one.operator, set(one.values)) == (other.key, other.operator, set(other.values))
