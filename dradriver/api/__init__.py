@@ -40,8 +40,10 @@ from dradriver.api.devices import (
     RequestPolicy,
     ValidRange,
 )
+from dradriver.api.dropping import kept_claim_spec, kept_class, kept_slice
 from dradriver.api.errors import ApiError, ParametersError, QuantityError, VersionError, WireError
 from dradriver.api.gates import NEWEST_MINOR, OLDEST_MINOR, Kubernetes
+from dradriver.api.limits import Limits, limits_of
 from dradriver.api.metadata import UID, ObjectMeta, OwnerReference
 from dradriver.api.nodes import Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, selects
 from dradriver.api.quantity import Quantity, QuantityForm
@@ -78,6 +80,7 @@ __all__ = [
     "DeviceSubRequest",
     "ExactDeviceRequest",
     "Kubernetes",
+    "Limits",
     "Node",
     "NodeSelector",
     "NodeSelectorRequirement",
@@ -103,6 +106,10 @@ __all__ = [
     "Version",
     "VersionError",
     "WireError",
+    "kept_claim_spec",
+    "kept_class",
+    "kept_slice",
+    "limits_of",
     "names",
     "parameters",
     "selects",

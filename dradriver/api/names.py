@@ -44,7 +44,7 @@ def is_pool_name(text: str) -> bool:
 def is_qualified_name(text: str) -> bool:
     """Whether a text is `id` or `domain/id` as attribute and capacity names are."""
     domain, slash, identifier = text.rpartition("/")
-    return is_c_identifier(identifier) and (not slash or is_dns_subdomain(domain, limit=DRIVER_LIMIT))
+    return is_c_identifier(identifier) and (not slash or is_driver_name(domain))
 
 
 def is_label_key(text: str) -> bool:
