@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, fields
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from kubectl_gpupool.errors import UsageError
 
@@ -44,17 +44,17 @@ class Flags:
 class Parser(argparse.ArgumentParser):
     """An argument parser that raises UsageError where argparse would exit with status 2, and shortens nothing."""
 
-    def __init__(self, **settings: object) -> None:
-        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)  # type: ignore[arg-type] - argparse's own keywords
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and where help is."""
         raise UsageError(f"{message}\nSee '{self.prog} -h'.")
 
 
-def global_flags() -> argparse.ArgumentParser:
+def global_flags() -> Parser:
     """The parent parser of kubectl's global flags."""
-    parent = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    parent = Parser(add_help=False, argument_default=argparse.SUPPRESS)
     group = parent.add_argument_group("global flags, as kubectl's own")
     group.add_argument("-n", "--namespace", metavar="NS", help="namespace of the object")
     group.add_argument("-A", "--all-namespaces", action="store_true", help="all namespaces")

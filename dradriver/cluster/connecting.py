@@ -99,7 +99,12 @@ class Connection:
         return self._send(Request("PATCH", path, {}, _json(patch), "application/merge-patch+json"))
 
     def delete(
-        self, path: str, *, uid: str | None = None, resource_version: str | None = None, grace_seconds: int | None = None
+        self,
+        path: str,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        grace_seconds: int | None = None,
     ) -> dict[str, Any]:
         """DELETE, with preconditions and grace period where given. The answer is the object, or a Status."""
         given = {"uid": uid, "resourceVersion": resource_version}
