@@ -70,18 +70,20 @@ class Nvml:
     def __init__(self, library: object | None = None) -> None:
         # Set for MPS clients, it makes NVML list parts of GPUs in the place of GPUs.
         os.environ.pop("NVML_MPS_DEVICE_ENUMERATION", None)
-        pynvml.nvmlLib = library
-        # pynvml resolves each symbol once per process: without this an earlier library would still be called.
-        pynvml._nvmlGetFunctionPointer_cache.clear()  # noqa: SLF001 - pynvml has no public way
+        _use(library)
         try:
             pynvml.nvmlInitWithFlags(pynvml.NVML_INIT_FLAG_NO_GPUS)  # a node whose GPUs are all bound elsewhere is fine
         except pynvml.NVMLError as error:
+            _use(None)
             raise _whole("nvmlInit", error.value) from error
+        self._library: object = pynvml.nvmlLib
 
     def close(self) -> None:
-        """Shut NVML down; harmless when it never started."""
-        with contextlib.suppress(pynvml.NVMLError):
-            pynvml.nvmlShutdown()
+        """Shut NVML down; harmless when that was done, or when another Nvml has taken over."""
+        if pynvml.nvmlLib is self._library:
+            with contextlib.suppress(pynvml.NVMLError):
+                pynvml.nvmlShutdown()
+            _use(None)
 
     def driver_version(self) -> str | None:
         """As the driver writes it: 550.90.07."""
@@ -262,6 +264,13 @@ def _ask(
     if code in _LOST:
         raise GpuLostError(f"{_NAMES[code]} ({code}) in answer to {call}: {_LOST[code]}")
     raise QueryError(f"{call} answered {_NAMES.get(code, 'UNDOCUMENTED')} ({code})")
+
+
+def _use(library: object | None) -> None:
+    """Make pynvml call a library, or load the system's when it starts next."""
+    pynvml.nvmlLib = library
+    # pynvml resolves each symbol once per process: without this an earlier library would still be called.
+    pynvml._nvmlGetFunctionPointer_cache.clear()  # noqa: SLF001 - pynvml has no public way
 
 
 def _whole(call: str, code: int) -> NvmlError:
