@@ -1,0 +1,66 @@
+"""The API server as the node plugin sees it: opened when first needed, so that sockets are served before it answers.
+
+Loading the client and asking discovery takes longer than anything else at start, and the server may be away; nothing
+that can do without it waits for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from dradriver import api, cluster
+
+REQUEST_SECONDS = 8.0
+"""Time-out of one request, for whoever opens the connection; the kubelet gives a whole call of its own 45 s."""
+DISCOVERY_SECONDS = 5.0
+"""How long a call of the kubelet waits for what the publisher's thread finds out about the server."""
+
+
+class ApiServer:
+    """A connection that opens itself and knows which version of the group to use.
+
+    Only the publisher's thread calls `served` and so waits for connecting and discovery; the rest is for all threads.
+    """
+
+    def __init__(self, opening: Callable[[], cluster.Connection]) -> None:
+        self._opening = opening
+        self._connection: cluster.Connection | None = None
+        self._served: cluster.Served | None = None
+        self._known = threading.Event()
+
+    def connection(self) -> cluster.Connection:
+        """The connection. Raises ClusterError."""
+        if self._connection is None:
+            self._connection = self._opening()
+        return self._connection
+
+    def served(self) -> cluster.Served:
+        """What the server serves. Raises ClusterError."""
+        if self._served is None:
+            self._served = cluster.discover(self.connection())
+            self._known.set()
+        return self._served
+
+    def rediscover(self) -> None:
+        """Forget what was served: a path is gone, the server may have another version now."""
+        self._served = None
+
+    def claim(self, namespace: str, name: str) -> api.ResourceClaim:
+        """A claim as it is now. Raises ClusterError (NotFoundError when there is none) or WireError."""
+        self._known.wait(DISCOVERY_SECONDS)
+        served = self._served
+        if self._connection is None or served is None:
+            raise cluster.UnreachableError("the API server has not answered since this plugin started")
+        return api.wire.read_claim(
+            self._connection.get(f"{served.prefix}/namespaces/{namespace}/resourceclaims/{name}")
+        )
+
+    def close(self) -> None:
+        """Close idle connections."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def node_uid(self, name: str) -> api.UID:
+        """The UID of a node. Raises ClusterError."""
+        return api.UID(self.connection().get(f"/api/v1/nodes/{name}")["metadata"]["uid"])
