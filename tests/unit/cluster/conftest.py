@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from dradriver import cluster
 
@@ -72,7 +78,7 @@ class Asked:
 class Server:
     """Runs `script(asked)` for each request, each in a thread of its own, and keeps what was asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, identity: Path | None = None) -> None:
         self.script: Callable[[Asked], None] = lambda asked: asked.reply({})
         self.asked: list[Asked] = []
         self.over = threading.Event()
@@ -81,6 +87,7 @@ class Server:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             timeout = 20
+            disable_nagle_algorithm = True
 
             def answer(handler) -> None:  # noqa: N805 - `self` is the server
                 body = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
@@ -90,7 +97,7 @@ class Server:
                 with contextlib.suppress(OSError):
                     self.script(asked)
 
-            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = answer  # noqa: N815 - names of http.server
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -102,7 +109,12 @@ class Server:
                 pass  # resets are what these tests are about
 
         self._http = Quiet(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
+        if identity:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(identity)
+            # Handshakes in the handlers' threads: one that fails must not stop the rest.
+            self._http.socket = context.wrap_socket(self._http.socket, server_side=True, do_handshake_on_connect=False)
+        self.url = f"{'https' if identity else 'http'}://127.0.0.1:{self._http.server_address[1]}"
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
         self._thread.start()
 
@@ -119,6 +131,35 @@ class Server:
 @pytest.fixture
 def server() -> Iterator[Server]:
     server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="session")
+def identity(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-signed certificate of 127.0.0.1 and its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "scripted")])
+    now = datetime.now(UTC)
+    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(address, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "identity.pem"
+    pem = serialization.Encoding.PEM
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    path.write_bytes(certificate.public_bytes(pem) + secret)
+    return path
+
+
+@pytest.fixture
+def tls_server(identity: Path) -> Iterator[Server]:
+    server = Server(identity)
     yield server
     server.close()
 
@@ -144,10 +185,23 @@ def write_kubeconfig(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def connection(server: Server, write_kubeconfig: Callable[..., Path]) -> Iterator[cluster.Connection]:
-    connection = cluster.connect(cluster.Location(kubeconfig=str(write_kubeconfig(server.url)), request_timeout=2))
-    yield connection
-    connection.close()
+def connect() -> Iterator[Callable[..., cluster.Connection]]:
+    """`cluster.connect` with the fields of a Location; closed at the end."""
+    with contextlib.ExitStack() as opened:
+
+        def connect(**location: Any) -> cluster.Connection:
+            connection = cluster.connect(cluster.Location(**{"request_timeout": 2.0, **location}))
+            opened.callback(connection.close)
+            return connection
+
+        yield connect
+
+
+@pytest.fixture
+def connection(
+    server: Server, write_kubeconfig: Callable[..., Path], connect: Callable[..., cluster.Connection]
+) -> cluster.Connection:
+    return connect(kubeconfig=str(write_kubeconfig(server.url)))
 
 
 @pytest.fixture
