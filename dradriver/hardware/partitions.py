@@ -8,10 +8,10 @@ compute instance though it takes its slices.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Final, TypeAlias
 
-from dradriver.hardware.answers import InstanceInfo, ProfileInfo
+from dradriver.hardware.answers import Engines, InstanceInfo, ProfileInfo, Share
 from dradriver.hardware.inventory import MigInstance, MigProfile, MigState, Orphan
 from dradriver.hardware.nvml import PROFILES, Handle, Nvml
 from dradriver.hardware.querying import Questions
@@ -36,7 +36,7 @@ _Devices: TypeAlias = Mapping[tuple[int, int], Handle]
 
 
 def read_mig(nvml: Nvml, gpu: Handle, memory_mib: int | None, questions: Questions) -> MigState:
-    """MIG on one GPU; sentences about what is odd go to `questions.problems`."""
+    """MIG on one GPU; sentences about what is odd are noted."""
     enabled, after_reset = questions.ask(nvml.mig_mode, gpu) or (False, False)
     known = {index: info for index in PROFILES if (info := questions.ask(nvml.profile, gpu, index))}
     profiles = tuple(
@@ -58,16 +58,15 @@ def read_mig(nvml: Nvml, gpu: Handle, memory_mib: int | None, questions: Questio
         for handle, found in _gpu_instances(nvml, gpu, known, questions):
             profile = next((each for each in profiles if each.id == found.profile_id), None)
             if profile is None:
-                questions.problems.append(
-                    f"GPU instance {found.id} is of unlisted profile {found.profile_id}; left out"
-                )
+                questions.note(f"GPU instance {found.id} is of unlisted profile {found.profile_id}; left out")
                 continue
             of_this = _instances(nvml, questions, devices, (handle, found), profile)
             instances += of_this
             if not of_this:
                 orphans.append(Orphan(found.id, profile.name, found.placement))
     state = MigState(bool(profiles), enabled, enabled != after_reset, profiles, tuple(instances), tuple(orphans))
-    questions.problems += _oddities(state)
+    for oddity in _oddities(state):
+        questions.note(oddity)
     return state
 
 
@@ -109,7 +108,7 @@ def _instances(
             continue
         uuid = questions.ask(nvml.uuid, device)
         if uuid is None:
-            questions.problems.append(f"MIG device of GPU instance {found.id} does not tell its UUID; left out")
+            questions.note(f"MIG device of GPU instance {found.id} does not tell its UUID; left out")
             continue
         share = questions.ask(nvml.share, device)
         # Two instances of one profile may differ in memory, so the instance is asked before the profile is believed.
@@ -124,13 +123,19 @@ def _instances(
                 profile.name if whole else f"{slices}c.{profile.name}",
                 found.placement,
                 memory_mib,
-                **(asdict(share.engines) if share else {}),
+                **_engines(share, profile if whole else None),
                 whole=whole,
                 compute_start=compute.placement.start,
                 compute_slices=slices,
             )
         )
     return instances
+
+
+def _engines(share: Share | None, profile: MigProfile | None) -> dict[str, int | None]:
+    """What a MIG device says it has, else what its profile has where the device is all of a GPU instance."""
+    told = share.engines if share else profile
+    return {field.name: getattr(told, field.name, None) for field in fields(Engines)}
 
 
 def _profile_name(info: ProfileInfo, index: int, memory_mib: int | None) -> str:
@@ -152,8 +157,8 @@ def _oddities(state: MigState) -> list[str]:
         )
     elif state.enabled and not state.instances:
         problems.append(
-            "MIG mode is on and there is no MIG instance: nothing of this GPU is published; "
-            "create instances or turn MIG mode off"
+            "MIG mode is on and there is no MIG instance that this process can read: nothing of this GPU is published; "
+            "create instances, turn MIG mode off, or run this process privileged"
         )
     problems += [
         f"GPU instance {orphan.gpu_instance} ({orphan.profile} at {orphan.placement.start}) has no usable compute "

@@ -15,12 +15,21 @@ class Questions:
     """Questions to one GPU and what went wrong with them, as sentences for the log."""
 
     def __init__(self) -> None:
-        self.problems: list[str] = []
+        self._problems: dict[str, None] = {}
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Each sentence once: a call that fails for one link of eighteen often fails for all."""
+        return tuple(self._problems)
+
+    def note(self, problem: str) -> None:
+        """Keep a sentence about something odd."""
+        self._problems[problem] = None
 
     def ask(self, question: Callable[P, T | None], *args: P.args, **kwargs: P.kwargs) -> T | None:
         """The answer, or None with one more problem. A GPU that is lost ends the questions (GpuLostError)."""
         try:
             return question(*args, **kwargs)
         except QueryError as error:
-            self.problems.append(f"{error}; left out")
+            self.note(f"{error}; left out")
             return None

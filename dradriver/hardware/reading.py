@@ -71,7 +71,7 @@ def _gpu(nvml: Nvml, index: int, roots: Roots) -> Gpu | LostGpu:
             links=_links(nvml, handle, questions),
             fabric=questions.ask(nvml.fabric, handle),
             mig=read_mig(nvml, handle, memory_mib, questions),
-            problems=tuple(questions.problems),
+            problems=questions.problems,
         )
     except (GpuLostError, QueryError) as error:
         return replace(lost, reason=str(error))
