@@ -26,6 +26,9 @@ class SnapshotError(Exception):
     """A file that is no snapshot: the message names the file, the object and what to do."""
 
 
+_DEEPEST = 3
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One object and where it stands: `cluster.yaml: items[3]`."""
@@ -91,7 +94,7 @@ def _parse(name: str, data: bytes) -> list[Any]:
         raise SnapshotError(f"{name} is not {what}: {' '.join(str(cause).split())}: correct the file") from error
 
 
-def _taken_apart(where: str, root: Any, versions: list[str]) -> Iterator[Document]:
+def _taken_apart(where: str, root: Any, versions: list[str], depth: int = 0) -> Iterator[Document]:
     if not isinstance(root, dict) or not isinstance(root.get("kind"), str):
         raise SnapshotError(f"{where} is {root!r:.60}, expected a Kubernetes object with apiVersion and kind")
     kind = root["kind"]
@@ -101,6 +104,8 @@ def _taken_apart(where: str, root: Any, versions: list[str]) -> Iterator[Documen
     items = root["items"] if root["items"] is not None else []
     if not isinstance(items, list):
         raise SnapshotError(f"{where}: items of the {kind} is {items!r:.60}, expected a list")
+    if depth > _DEEPEST:  # a YAML alias can even put a List into itself
+        raise SnapshotError(f"{where}: Lists are nested more than {_DEEPEST} deep: make it one List")
     metadata = root.get("metadata")
     versions.append(str(metadata.get("resourceVersion") or "") if isinstance(metadata, dict) else "")
     for index, item in enumerate(items):
@@ -109,4 +114,4 @@ def _taken_apart(where: str, root: Any, versions: list[str]) -> Iterator[Documen
             item.setdefault("apiVersion", root.get("apiVersion"))
             item.setdefault("kind", kind.removesuffix("List"))
         separator = ", " if ": " in where else ": "
-        yield from _taken_apart(f"{where}{separator}items[{index}]", item, versions)
+        yield from _taken_apart(f"{where}{separator}items[{index}]", item, versions, depth + 1)

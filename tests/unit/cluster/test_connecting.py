@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +34,11 @@ def test_requests_carry_method_query_and_body(server: Any, connection: cluster.C
     assert sent[5][3]["preconditions"] == {"uid": "u1", "resourceVersion": "7"}
     assert sent[5][3]["gracePeriodSeconds"] == 0
     assert server.asked[3].headers["Content-Type"] == "application/merge-patch+json"
+
+
+def test_the_room_is_entered_without_importing_kubernetes() -> None:
+    code = "import sys, dradriver.cluster; sys.exit(bool({'kubernetes', 'urllib3', 'ssl'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=30).returncode == 0
 
 
 def test_the_namespace_is_that_of_the_context(connection: cluster.Connection) -> None:
