@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dradriver import api, cel
+from dradriver import api
 from dradriver.allocator.pools import Candidate, Pool, PoolID, PoolView, gather
-from dradriver.allocator.selecting import Compile, Selectors
+from dradriver.allocator.selecting import Compile, Selectors, compile_stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Cluster:
         claims: Iterable[api.ResourceClaim],
         nodes: Iterable[api.Node],
         kubernetes: api.Kubernetes,
-        compile_expression: Compile = cel.compile_expression,
+        compile_expression: Compile = compile_stored,
     ) -> None:
         self.kubernetes = kubernetes
         self.classes: Mapping[str, api.DeviceClass] = {c.metadata.name: c for c in classes}

@@ -16,8 +16,14 @@ from dradriver.allocator.pools import Candidate
 
 Compile: TypeAlias = Callable[[str, api.Kubernetes], cel.Program]
 
+
 DEVICE_NAMED_MINOR = 37
 """From this minor on the scheduler names the device on which a selector errs."""
+
+
+def compile_stored(text: str, kubernetes: api.Kubernetes) -> cel.Program:
+    """Compile as the scheduler does: objects in the cluster may use all that the version has. Raises CompileError."""
+    return cel.compile_expression(text, kubernetes, stored=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ PASSED = Judgement()
 class Selectors:
     """Compiled selectors, by their text."""
 
-    def __init__(self, kubernetes: api.Kubernetes, compile_expression: Compile = cel.compile_expression) -> None:
+    def __init__(self, kubernetes: api.Kubernetes, compile_expression: Compile = compile_stored) -> None:
         self._kubernetes = kubernetes
         self._compile = compile_expression
         self._programs: dict[str, cel.Program | cel.CompileError] = {}

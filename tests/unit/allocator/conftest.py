@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 
 from dradriver import allocator, api, cel
+from dradriver.allocator.selecting import compile_stored
 
 DRIVER = "gpu.example.com"
 
@@ -87,6 +87,7 @@ class Build:
         nodes: Iterable[api.Node] = (),
         version: str = "1.37",
         gates: Mapping[str, bool] | None = None,
+        asked: bool = False,
     ) -> allocator.Cluster:
         return allocator.Cluster(
             slices=slices,
@@ -94,7 +95,7 @@ class Build:
             claims=claims,
             nodes=nodes,
             kubernetes=api.Kubernetes.release(version, gates),
-            compile_expression=compile_equality,
+            compile_expression=compile_asked if asked else compile_stored,
         )
 
     def allocate(
@@ -112,37 +113,20 @@ class Build:
         return api.ExactDeviceRequest(device_class, tuple(map(api.Selector, expressions)), count=count, **fields)
 
 
-class Equality(cel.Program):
-    """Stands for a compiled expression of the form that `Build.where` writes, and counts what it is asked."""
+class Asked(cel.Program):
+    """A compiled expression that remembers on which devices it was evaluated."""
 
-    asked: list[str]
+    def __init__(self, program: cel.Program) -> None:
+        self._program = program
+        self.asked: list[str] = []
 
-    def __init__(self, text: str) -> None:
-        match = re.fullmatch(r'device\.attributes\["[^"]+"\]\.(\w+) == (?:"(\w*)"|(\d+)|(true|false))', text)
-        if match is None:
-            raise cel.CompileError(cel.Span(0, len(text)), f"not understood: {text}")
-        self.text = text
-        self._attribute = match[1]
-        self._value: object = match[2] if match[2] is not None else int(match[3]) if match[3] else match[4] == "true"
-        self.asked = []
-
-    def evaluate(self, driver: str, device: api.Device) -> bool:  # noqa: ARG002 - one driver
+    def evaluate(self, driver: str, device: api.Device) -> bool:
         self.asked.append(device.name)
-        if self._attribute not in device.attributes:
-            raise cel.EvaluationError(cel.Span(0, 1), f"no such key: {self._attribute}", self._attribute)
-        value = device.attributes[self._attribute]
-        return type(value) is type(self._value) and value == self._value
-
-    def trace(self, driver: str, device: api.Device) -> cel.Trace:
-        try:
-            outcome: bool | cel.EvaluationError = self.evaluate(driver, device)
-        except cel.EvaluationError as error:
-            outcome = error
-        return cel.Trace(outcome, None if outcome is True else cel.Span(0, len(self.text)), ())
+        return self._program.evaluate(driver, device)
 
 
-def compile_equality(text: str, kubernetes: api.Kubernetes) -> cel.Program:  # noqa: ARG001 - one language for all
-    return Equality(text)
+def compile_asked(text: str, kubernetes: api.Kubernetes) -> cel.Program:
+    return Asked(cel.compile_expression(text, kubernetes))
 
 
 @pytest.fixture(scope="session")

@@ -91,7 +91,7 @@ def test_selectors_name_the_one_that_decided_with_its_trace(build: Build) -> Non
 
 def test_a_selector_that_does_not_compile_errs_on_every_device(build: Build) -> None:
     found = assess(build, build.cluster(build.slice("n1", ["a"])), build.claim(build.request("r", "1 +")))
-    assert found["a"] == Finding(Reason.SELECTOR_ERROR, 0, detail="not understood: 1 +")
+    assert found["a"] == Finding(Reason.SELECTOR_ERROR, 0, detail="the expression ends too early: a value is missing")
 
 
 def test_a_device_in_use_is_of_the_wrong_kind_before_it_is_in_use(build: Build) -> None:
