@@ -37,7 +37,7 @@ _Devices: TypeAlias = Mapping[tuple[int, int], Handle]
 
 def read_mig(nvml: Nvml, gpu: Handle, memory_mib: int | None, questions: Questions) -> MigState:
     """MIG on one GPU; sentences about what is odd are noted."""
-    enabled, after_reset = questions.ask(nvml.mig_mode, gpu) or (False, False)
+    enabled, after_reset = questions.ask(nvml.mig_mode, gpu) or (_has_room(nvml, gpu, questions),) * 2
     known = {index: info for index in PROFILES if (info := questions.ask(nvml.profile, gpu, index))}
     profiles = tuple(
         MigProfile(
@@ -68,6 +68,11 @@ def read_mig(nvml: Nvml, gpu: Handle, memory_mib: int | None, questions: Questio
     for oddity in _oddities(state):
         questions.note(oddity)
     return state
+
+
+def _has_room(nvml: Nvml, gpu: Handle, questions: Questions) -> bool:
+    """Whether MIG is on, as far as can be told where the mode is not: without it there is no room for MIG devices."""
+    return bool(questions.ask(nvml.mig_devices, gpu))
 
 
 def _gpu_instances(

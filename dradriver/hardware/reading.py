@@ -24,10 +24,15 @@ def read(nvml: Nvml, roots: Roots) -> Inventory:
     lost: list[LostGpu] = []
     for index in range(nvml.count()):
         found = _gpu(nvml, index, roots)
-        if isinstance(found, Gpu):
-            gpus.append(found)
-        else:
+        if isinstance(found, LostGpu):
             lost.append(found)
+        elif twin := next((gpu for gpu in gpus if gpu.uuid == found.uuid), None):
+            reason = (
+                f"its UUID {found.uuid} is that of the GPU at {twin.pci_address}, so claims could not tell them apart"
+            )
+            lost.append(LostGpu(index, found.pci_address, reason))
+        else:
+            gpus.append(found)
     gpus.sort(key=lambda gpu: (pci.order(gpu.pci_address) if gpu.pci_address else (1 << 32,), gpu.nvml_index))
     lost, problems = _compared_with_bus(gpus, lost, pci.gpus(roots.sys))
     return Inventory(
@@ -97,10 +102,9 @@ def _compared_with_bus(
     gpus: list[Gpu], lost: list[LostGpu], on_bus: tuple[pci.PciGpu, ...]
 ) -> tuple[list[LostGpu], list[str]]:
     """GPUs that the bus shows and NVML does not, joined with those that NVML lost without telling where they sit."""
-    if any(gpu.pci_address is None for gpu in gpus):
-        return lost, []  # cannot tell which are missing
     listed = {gpu.pci_address for gpu in gpus} | {gpu.pci_address for gpu in lost}
-    missing = [gpu for gpu in on_bus if gpu.address not in listed]
+    unplaced = any(gpu.pci_address is None for gpu in gpus)  # then which are missing cannot be told
+    missing = [gpu for gpu in on_bus if gpu.address not in listed and not unplaced]
     nowhere = [gpu for gpu in lost if gpu.pci_address is None]
     ours = [gpu for gpu in missing if gpu.driver == _NVIDIA_DRIVER]
     if nowhere and len(nowhere) == len(ours):

@@ -97,6 +97,14 @@ def test_a_gpu_that_does_not_tell_its_uuid_cannot_be_held_and_is_lost(machine: A
     assert "UUID" in lost.reason
 
 
+def test_of_two_gpus_with_one_uuid_the_second_is_lost(machine: Any) -> None:
+    machine.card(bus=0x10)
+    machine.card(bus=0x10)
+    inventory = machine.read()
+    assert (len(inventory.gpus), len(inventory.lost)) == (1, 1)
+    assert "could not tell them apart" in inventory.lost[0].reason
+
+
 def test_a_gpu_lost_half_way_is_known_by_its_uuid(machine: Any) -> None:
     machine.card(errors={"nvmlDeviceGetName": pynvml.NVML_ERROR_GPU_IS_LOST})
     (lost,) = machine.read().lost
@@ -150,6 +158,14 @@ def test_compute_instances_smaller_than_their_gpu_instance(machine: Any) -> None
     ]
     assert {each.placement for each in instances} == {Placement(4, 4)}
     assert [each.multiprocessors for each in instances] == [14, 28]
+
+
+@pytest.mark.parametrize("code", [pynvml.NVML_ERROR_NO_PERMISSION, pynvml.NVML_ERROR_UNKNOWN])
+def test_a_gpu_in_mig_mode_that_does_not_tell_its_mode_is_not_taken_for_a_whole_one(machine: Any, code: int) -> None:
+    card = machine.card(profiles=HALF, mig=(1, 1), errors={"nvmlDeviceGetMigMode": code})
+    card.instances.append(machine.instance(2, 9, 4, 4, [(0, 0, 3)]))
+    mig = machine.read().gpus[0].mig
+    assert (mig.enabled, mig.pending, len(mig.instances)) == (True, False, 1)
 
 
 def test_figures_of_an_instance_that_tells_none_are_those_of_its_profile(machine: Any) -> None:
