@@ -1,0 +1,426 @@
+"""From a checked tree to closures, compiled once; the semantics are those of cel-go's interpreter.
+
+A closure takes the frame of one evaluation and gives a value, or raises EvaluationError. && and || absorb errors on
+either side; `cel.bind` evaluates its value only where it is used. Loops are in `iterating`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from dradriver import api
+from dradriver.cel import iterating, operators, syntax, values
+from dradriver.cel.checking import Checked
+from dradriver.cel.declarations import Overload
+from dradriver.cel.errors import EvaluationError, Span
+from dradriver.cel.frames import Closure, Frame, lookup
+from dradriver.cel.libraries import standard
+from dradriver.cel.reading import Domain, Domains, Entry, Field, Reference, alias, asked_entry, is_optional, refer
+from dradriver.cel.values import ABSENT, NONE, Failure, Optional, TypeValue
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Local names at one place: the slot of each, the part of the device it stands for, and how to compute it late."""
+
+    slots: Mapping[str, int] = field(default_factory=dict)
+    aliases: Mapping[str, Reference | None] = field(default_factory=dict)
+    late: Mapping[str, Closure] = field(default_factory=dict)
+
+    def with_name(self, name: str, slot: int, alias: Reference | None = None, late: Closure | None = None) -> Scope:
+        """The same names and one more."""
+        rest = {other: closure for other, closure in self.late.items() if other != name}
+        return Scope(
+            {**self.slots, name: slot},
+            {**self.aliases, name: alias},
+            rest if late is None else {**rest, name: late},
+        )
+
+
+class Compiler:
+    """Compiles the nodes of one checked tree; gives every local name a slot of its own."""
+
+    def __init__(self, checked: Checked) -> None:
+        self._checked = checked
+        self._next_slot = 0
+
+    def compile(self, node: syntax.Node, scope: Scope) -> Closure:
+        """The closure of a node."""
+        entry = asked_entry(node, scope.aliases)
+        if entry is not None:
+            found = lookup(entry)
+            return lambda frame: found(frame) is not ABSENT
+        reference = refer(node, scope.aliases)
+        if reference is not None:
+            return _read(node, reference)
+        return self._COMPILERS[type(node)](self, node, scope)
+
+    def slot(self) -> int:
+        """A slot that no other name has."""
+        self._next_slot += 1
+        return self._next_slot
+
+    def bound(self, node: syntax.Bind, scope: Scope) -> tuple[int, Scope]:
+        """The slot of a `cel.bind`, to be emptied before its body runs, and the scope of that body."""
+        slot = self.slot()
+        late = self.compile(node.value, scope)
+        return slot, scope.with_name(node.variable, slot, alias(node, scope.aliases), late)
+
+    def _literal(self, node: syntax.Literal, _: Scope) -> Closure:
+        value = node.value
+        return lambda _: value
+
+    def _identifier(self, node: syntax.Identifier, scope: Scope) -> Closure:
+        if node.name not in scope.slots:
+            kind = TypeValue(standard.TYPES[node.name].name)
+            return lambda _: kind
+        slot = scope.slots[node.name]
+        late = scope.late.get(node.name)
+        if late is None:
+            return lambda frame: frame.slots[slot]
+
+        def compute(frame: Frame) -> Any:
+            value = frame.slots.get(slot, ABSENT)
+            if value is ABSENT:
+                value = frame.slots[slot] = late(frame)
+            return value
+
+        return compute
+
+    def _select(self, node: syntax.Select, scope: Scope) -> Closure:
+        return _member(self.compile(node.operand, scope), lambda _: node.field, node.field_span, optional=node.optional)
+
+    def _index(self, node: syntax.Index, scope: Scope) -> Closure:
+        operand, index = self.compile(node.operand, scope), self.compile(node.index, scope)
+        return _member(operand, index, node.span, optional=node.optional)
+
+    def _has(self, node: syntax.Has, scope: Scope) -> Closure:
+        reference = refer(node.selection, scope.aliases)
+        if isinstance(reference, Entry):
+            found = lookup(reference)
+            return lambda frame: found(frame) is not ABSENT
+        if reference is not None:
+            return lambda _: True
+        operand, name, span = self.compile(node.selection.operand, scope), node.selection.field, node.span
+
+        def run(frame: Frame) -> bool:
+            try:
+                return _present(operand(frame), name)
+            except Failure as failure:
+                raise _error(span, failure) from None
+
+        return run
+
+    def _unary(self, node: syntax.Unary, scope: Scope) -> Closure:
+        operand = self.compile(node.operand, scope)
+        apply: Callable[[Any], Any] = _invert if node.operator == "!" else operators.negate
+        return _guarded(node.span, lambda frame: apply(operand(frame)))
+
+    def _binary(self, node: syntax.Binary, scope: Scope) -> Closure:
+        left, right = self.compile(node.left, scope), self.compile(node.right, scope)
+        if node.operator == "==" and isinstance(node.right, syntax.Literal):
+            return _equals(left, node.right.value, node.span)
+        apply = operators.BINARY[node.operator]
+        return _guarded(node.span, lambda frame: apply(left(frame), right(frame)))
+
+    def _logical(self, node: syntax.Logical, scope: Scope) -> Closure:
+        terms = tuple((self.compile(term, scope), term.span) for term in node.terms)
+        return _fold(terms, decided=node.operator == "||")
+
+    def _conditional(self, node: syntax.Conditional, scope: Scope) -> Closure:
+        condition, then, otherwise = (self.compile(each, scope) for each in (node.condition, node.then, node.otherwise))
+        span = node.condition.span
+
+        def run(frame: Frame) -> Any:
+            value = condition(frame)
+            if value is True:
+                return then(frame)
+            if value is False:
+                return otherwise(frame)
+            raise _error(span, values.no_overload())
+
+        return run
+
+    def _list(self, node: syntax.ListLiteral, scope: Scope) -> Closure:
+        elements = tuple(
+            (self.compile(each, scope), position in node.optional) for position, each in enumerate(node.elements)
+        )
+        if not node.optional:
+            plain = tuple(closure for closure, _ in elements)
+            return lambda frame: tuple([closure(frame) for closure in plain])
+
+        def run(frame: Frame) -> tuple[Any, ...]:
+            built: list[Any] = []
+            for closure, optional in elements:
+                value = closure(frame)
+                built.extend(_given(value) if optional else (value,))
+            return tuple(built)
+
+        return _guarded(node.span, run)
+
+    def _map(self, node: syntax.MapLiteral, scope: Scope) -> Closure:
+        entries = tuple(
+            (self.compile(key, scope), self.compile(value, scope), position in node.optional)
+            for position, (key, value) in enumerate(node.entries)
+        )
+
+        def run(frame: Frame) -> dict[Any, Any]:
+            built: dict[Any, Any] = {}
+            for key_closure, value_closure, optional in entries:
+                key, value = values.key_of(key_closure(frame)), value_closure(frame)
+                for each in _given(value) if optional else (value,):
+                    if key in built:
+                        raise Failure(f"Failed with repeated key {values.value_of_key(key)}")
+                    built[key] = each
+            return built
+
+        return _guarded(node.span, run)
+
+    def _bind(self, node: syntax.Bind, scope: Scope) -> Closure:
+        slot, inner = self.bound(node, scope)
+        body = self.compile(node.body, inner)
+
+        def run(frame: Frame) -> Any:
+            frame.slots.pop(slot, None)
+            return body(frame)
+
+        return run
+
+    def _optional_map(self, node: syntax.OptionalMap, scope: Scope) -> Closure:
+        slot = self.slot()
+        value = self.compile(node.value, scope)
+        body = self.compile(node.body, scope.with_name(node.variable, slot))
+        flat = node.flat
+
+        def run(frame: Frame) -> Any:
+            outer = value(frame)
+            if type(outer) is not Optional:
+                raise values.no_overload()
+            if not outer.present:
+                return NONE
+            frame.slots[slot] = outer.value
+            return body(frame) if flat else Optional(body(frame))
+
+        return _guarded(node.value.span, run)
+
+    def _comprehension(self, node: syntax.Comprehension, scope: Scope) -> Closure:
+        slots = tuple(self.slot() for _ in node.variables)
+        inner = scope
+        for name, slot in zip(node.variables, slots, strict=True):
+            inner = inner.with_name(name, slot)
+        loop = iterating.Loop(
+            node.span,
+            self.compile(node.range, scope),
+            slots,
+            self.compile(node.condition, inner) if node.condition is not None else None,
+            self.compile(node.result, inner) if node.result is not None else None,
+        )
+        return _guarded(node.span, iterating.FOLDS[node.iteration](loop))
+
+    def _call(self, node: syntax.Call, scope: Scope) -> Closure:
+        overloads, arguments = self._checked.calls[id(node)]
+        closures = tuple(self.compile(argument, scope) for argument in arguments)
+        closure = _guarded(node.span, _dispatch(overloads, closures))
+        if all(isinstance(argument, syntax.Literal) for argument in arguments):
+            return _constant(closure)
+        return closure
+
+    _COMPILERS: ClassVar[dict[type, Callable[[Any, Any, Scope], Closure]]] = {
+        syntax.Literal: _literal,
+        syntax.Identifier: _identifier,
+        syntax.Select: _select,
+        syntax.Index: _index,
+        syntax.Call: _call,
+        syntax.ListLiteral: _list,
+        syntax.MapLiteral: _map,
+        syntax.Unary: _unary,
+        syntax.Binary: _binary,
+        syntax.Logical: _logical,
+        syntax.Conditional: _conditional,
+        syntax.Has: _has,
+        syntax.Comprehension: _comprehension,
+        syntax.Bind: _bind,
+        syntax.OptionalMap: _optional_map,
+    }
+
+
+_NOWHERE = Frame("", api.Device(""))
+
+
+def _error(span: Span, failure: Failure) -> EvaluationError:
+    return EvaluationError(span, str(failure), failure.missing_key)
+
+
+def _guarded(span: Span, operation: Closure) -> Closure:
+    """The same operation, its failures placed in the text."""
+
+    def run(frame: Frame) -> Any:
+        try:
+            return operation(frame)
+        except Failure as failure:
+            raise _error(span, failure) from None
+
+    return run
+
+
+def _read(node: syntax.Node, reference: Reference) -> Closure:
+    """Read a part of the device that is known from the text alone."""
+    optional = is_optional(node)
+    match reference:
+        case Field.DRIVER:
+            return lambda frame: frame.driver
+        case Field.SHARED:
+            return lambda frame: frame.device.allow_multiple_allocations
+        case Field.DEVICE:
+            return Frame.whole
+        case Domains(source):
+            return lambda frame: frame.domains(source)
+        case Domain(source, domain):
+            return lambda frame: _wrapped(frame.domains(source).get(domain, {}), optional=optional)
+        case Entry():
+            return _read_entry(node, reference, optional=optional)
+
+
+def _wrapped(value: Any, *, optional: bool) -> Any:
+    return Optional(value) if optional else value
+
+
+def _read_entry(node: syntax.Node, entry: Entry, *, optional: bool) -> Closure:
+    found = lookup(entry)
+    span = node.field_span if isinstance(node, syntax.Select) else node.span
+    name = entry.id
+
+    def value(frame: Frame) -> Any:
+        result = found(frame)
+        if result is ABSENT:
+            raise EvaluationError(span, f"no such key: {name}", name)
+        return result
+
+    def maybe(frame: Frame) -> Any:
+        result = found(frame)
+        return NONE if result is ABSENT else Optional(result)
+
+    return maybe if optional else value
+
+
+def _member(operand: Closure, key: Closure, span: Span, *, optional: bool) -> Closure:
+    """`operand[key]`, for maps and lists, plain and optional."""
+
+    def run(frame: Frame) -> Any:
+        container = operand(frame)
+        if type(container) is Optional:
+            return _optional_member(container.value, key(frame)) if container.present else NONE
+        if optional:
+            return _optional_member(container, key(frame))
+        return _entry_of(container, key(frame))
+
+    return _guarded(span, run)
+
+
+def _entry_of(container: Any, key: Any) -> Any:
+    """The entry under a key or at a position. Raises Failure where there is none."""
+    if isinstance(container, dict):
+        found = values.find(container, key)
+        if found is ABSENT:
+            raise Failure(f"no such key: {key}", str(key))
+        return found
+    if type(container) is not tuple:
+        raise values.no_overload()
+    if type(key) is float and key.is_integer():
+        key = int(key)
+    if type(key) not in (int, values.UInt):
+        raise Failure(f"unsupported index type '{values.name_of_type(key)}' in list")
+    if not 0 <= key < len(container):
+        raise Failure(f"index out of bounds: {key}")
+    return container[key]
+
+
+def _optional_member(container: Any, key: Any) -> Optional:
+    if type(container) is tuple and type(key) is int and not 0 <= key < len(container):
+        return NONE
+    if isinstance(container, dict) and values.find(container, key) is ABSENT:
+        return NONE
+    return Optional(_entry_of(container, key))
+
+
+def _present(container: Any, name: str) -> bool:
+    if type(container) is Optional:
+        return container.present and _present(container.value, name)
+    if not isinstance(container, dict):
+        raise values.no_overload()
+    return values.find(container, name) is not ABSENT
+
+
+def _given(value: Any) -> tuple[Any, ...]:
+    """The value of an optional element, if it has one."""
+    if type(value) is not Optional:
+        raise values.no_overload()
+    return (value.value,) if value.present else ()
+
+
+def _invert(value: Any) -> bool:
+    if type(value) is not bool:
+        raise values.no_overload()
+    return not value
+
+
+def _equals(left: Closure, constant: Any, span: Span) -> Closure:
+    """`left == constant`, quick where the types agree."""
+    kind = type(constant)
+
+    def run(frame: Frame) -> bool:
+        value = left(frame)
+        if type(value) is kind:
+            return bool(value == constant)
+        try:
+            return values.equal(value, constant)
+        except Failure as failure:
+            raise _error(span, failure) from None
+
+    return run
+
+
+def _fold(terms: tuple[tuple[Closure, Span], ...], *, decided: bool) -> Closure:
+    """&& (decided by false) or || (decided by true): a deciding term wins over errors on either side of it."""
+
+    def run(frame: Frame) -> bool:
+        error: EvaluationError | None = None
+        for term, span in terms:
+            try:
+                value = term(frame)
+            except EvaluationError as failed:
+                error = error or failed
+                continue
+            if value is decided:
+                return bool(value)
+            if type(value) is not bool:
+                error = error or _error(span, values.no_overload())
+        if error is not None:
+            raise error
+        return not decided
+
+    return run
+
+
+def _dispatch(overloads: tuple[Overload, ...], closures: tuple[Closure, ...]) -> Closure:
+    """Call the first overload that takes the values; elements that only evaluation tells are checked here."""
+
+    def run(frame: Frame) -> Any:
+        arguments = tuple([closure(frame) for closure in closures])
+        for overload in overloads:
+            if overload.takes(arguments):
+                return overload.implementation(*arguments)
+        raise values.no_overload()
+
+    return run
+
+
+def _constant(closure: Closure) -> Closure:
+    """A call on literals alone, made once; where it fails it fails on each device."""
+    try:
+        value = closure(_NOWHERE)
+    except EvaluationError:
+        return closure
+    return lambda _: value

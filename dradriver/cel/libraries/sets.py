@@ -1,0 +1,35 @@
+"""Lists as sets (cel-go `ext/sets.go`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dradriver.cel.declarations import Overload, function
+from dradriver.cel.kinds import BOOL, A, list_of
+from dradriver.cel.values import equal
+
+
+def contained(value: Any, elements: tuple[Any, ...]) -> bool:
+    """Whether a list has an element equal to a value."""
+    return any(equal(element, value) for element in elements)
+
+
+def _contains(whole: tuple[Any, ...], part: tuple[Any, ...]) -> bool:
+    return all(contained(value, whole) for value in part)
+
+
+def _equivalent(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    return _contains(left, right) and _contains(right, left)
+
+
+def _intersects(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    return any(contained(value, right) for value in left)
+
+
+_PAIR = (list_of(A), list_of(A))
+
+OVERLOADS: tuple[Overload, ...] = (
+    function("sets.contains", _PAIR, BOOL, _contains),
+    function("sets.equivalent", _PAIR, BOOL, _equivalent),
+    function("sets.intersects", _PAIR, BOOL, _intersects),
+)

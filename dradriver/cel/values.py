@@ -1,0 +1,224 @@
+"""CEL's values in Python, and the laws that differ from Python's: equality, order, map keys, 64-bit numbers.
+
+| CEL | Python |
+|---|---|
+| bool, int, double, string, bytes, null | bool, int, float, str, bytes, None |
+| uint | UInt |
+| list | tuple |
+| map | dict whose bool keys are BoolKey (Python takes True for 1); DomainMap for the two maps of a device |
+| optional | Optional |
+| quantity, semver | api.Quantity, api.Version |
+| type | TypeValue |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from dradriver import api
+
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+UINT_MAX = 2**64 - 1
+MAX_COST = 1_000_000
+"""Steps that one evaluation may take: the limit of resource.k8s.io on CEL selectors, in coarser steps than cel-go's."""
+
+
+class Failure(Exception):  # noqa: N818 - an outcome of CEL, turned into EvaluationError where the span is known
+    """An operation that has no result; `missing_key` where a map had not the key."""
+
+    def __init__(self, message: str, missing_key: str | None = None) -> None:
+        super().__init__(message)
+        self.missing_key = missing_key
+
+
+class UInt(int):
+    """An unsigned 64-bit integer."""
+
+    __slots__ = ()
+
+
+class BoolKey(Enum):
+    """A bool as the key of a map."""
+
+    FALSE = False
+    TRUE = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Optional:
+    """A value that may be absent."""
+
+    value: Any = None
+    present: bool = True
+
+
+NONE = Optional(present=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """What `type(x)` gives, and what the names of types stand for."""
+
+    name: str
+
+
+class DomainMap(dict[str, Any]):
+    """`device.attributes` or `device.capacity` as a whole: finding an unknown domain gives an empty map."""
+
+    __slots__ = ()
+
+
+_NAMES: dict[type, str] = {
+    bool: "bool",
+    int: "int",
+    UInt: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "null_type",
+    tuple: "list",
+    dict: "map",
+    DomainMap: "map",
+    Optional: "optional_type",
+    api.Quantity: "kubernetes.Quantity",
+    api.Version: "kubernetes.Semver",
+    TypeValue: "type",
+}
+_NUMBERS = frozenset({int, UInt, float})
+_COMPARABLE = frozenset({bool, str, bytes})
+
+
+def name_of_type(value: Any) -> str:
+    """The CEL name of a value's type."""
+    return _NAMES[type(value)]
+
+
+def no_overload() -> Failure:
+    """What cel-go says where no function or operator takes values of these types."""
+    return Failure("no such overload")
+
+
+def key_of(value: Any) -> Any:
+    """A value as the key of a map; numbers of all types find each other. Raises Failure."""
+    kind = type(value)
+    if kind is str or kind is int or kind is UInt:
+        return value
+    if kind is bool:
+        return BoolKey(value)
+    if kind is float:
+        return int(value) if value.is_integer() else value
+    raise Failure(f"unsupported key type: {name_of_type(value)}")
+
+
+def value_of_key(key: Any) -> Any:
+    """The value that a map's key stands for."""
+    return key.value if type(key) is BoolKey else key
+
+
+def find(container: dict[Any, Any], key: Any) -> Any:
+    """The value under a key, or ABSENT."""
+    found = container.get(key_of(key), ABSENT)
+    return {} if found is ABSENT and type(container) is DomainMap else found
+
+
+class _Absent(Enum):
+    ABSENT = "absent"
+
+
+ABSENT = _Absent.ABSENT
+"""What `find` gives where there is nothing: None is CEL's null."""
+
+
+def equal(left: Any, right: Any) -> bool:
+    """`==` of CEL: across numeric types by value, across other types false. Raises Failure.
+
+    A version on the left of another type is an error, as in Kubernetes (apiserver `pkg/cel/semver.go`).
+    """
+    return _equal(left, right, [MAX_COST])
+
+
+def _equal(left: Any, right: Any, budget: list[int]) -> bool:
+    kind, other = type(left), type(right)
+    if kind in _NUMBERS:
+        return other in _NUMBERS and left == right
+    compare = _EQUALITIES.get(kind)
+    if compare is not None:
+        budget[0] -= 1
+        if budget[0] < 0:
+            raise Failure(COST_EXCEEDED)
+        return compare(left, right, budget)
+    return kind is other and left == right
+
+
+COST_EXCEEDED = "operation cancelled: actual cost limit exceeded"
+
+
+def _equal_lists(left: tuple[Any, ...], right: Any, budget: list[int]) -> bool:
+    if type(right) is not tuple or len(left) != len(right):
+        return False
+    return all(_equal(mine, theirs, budget) for mine, theirs in zip(left, right, strict=True))
+
+
+def _equal_maps(left: dict[Any, Any], right: Any, budget: list[int]) -> bool:
+    if not isinstance(right, dict) or len(left) != len(right):
+        return False
+    return all(key in right and _equal(value, right[key], budget) for key, value in left.items())
+
+
+def _equal_optionals(left: Optional, right: Any, budget: list[int]) -> bool:
+    if type(right) is not Optional or left.present != right.present:
+        return False
+    return not left.present or _equal(left.value, right.value, budget)
+
+
+def _equal_versions(left: api.Version, right: Any, _: list[int]) -> bool:
+    if type(right) is not api.Version:
+        raise no_overload()
+    return not left < right and not right < left
+
+
+def _equal_quantities(left: api.Quantity, right: Any, _: list[int]) -> bool:
+    if type(right) is not api.Quantity:
+        raise no_overload()
+    return left == right
+
+
+_EQUALITIES: dict[type, Callable[[Any, Any, list[int]], bool]] = {
+    tuple: _equal_lists,
+    dict: _equal_maps,
+    DomainMap: _equal_maps,
+    Optional: _equal_optionals,
+    api.Version: _equal_versions,
+    api.Quantity: _equal_quantities,
+}
+
+
+def compare(left: Any, right: Any) -> int:
+    """-1, 0 or 1 for values that have an order: numbers of any type, and two strings, bytes or bools."""
+    kind, other = type(left), type(right)
+    if not ((kind in _NUMBERS and other in _NUMBERS) or (kind is other and kind in _COMPARABLE)):
+        raise no_overload()
+    if left != left or right != right:  # noqa: PLR0124 - only NaN differs from itself
+        raise Failure("NaN values cannot be ordered")
+    return int(left > right) - int(left < right)
+
+
+def bounded(value: int, kind: type) -> int:
+    """An integer result that fits 64 bits. Raises Failure."""
+    if kind is UInt:
+        if not 0 <= value <= UINT_MAX:
+            raise Failure("unsigned integer overflow")
+        return UInt(value)
+    if not INT_MIN <= value <= INT_MAX:
+        raise Failure("integer overflow")
+    return value
+
+
+def sized(value: Any) -> Any:
+    """A built string, bytes or list that is not beyond what the cost limit allows (0.1 for each element)."""
+    if len(value) > 10 * MAX_COST:
+        raise Failure(COST_EXCEEDED)
+    return value
