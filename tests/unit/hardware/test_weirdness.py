@@ -525,3 +525,32 @@ def test_volta_driver(machine: Any) -> None:
     assert [gpu.problems for gpu in inventory.gpus] == [(), ()]
     assert [profile.name for profile in inventory.gpus[0].mig.profiles] == ["1g.10gb", "2g.20gb", "3g.40gb", "7g.80gb"]
     assert hardware.domains(inventory) == (("GPU-00000010", "GPU-00000011"),)
+
+
+# --- whatever a driver answers ---------------------------------------------------------------------------------------
+
+WHOLE = {
+    pynvml.NVML_ERROR_UNINITIALIZED,
+    pynvml.NVML_ERROR_DRIVER_NOT_LOADED,
+    pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH,
+}
+
+
+@pytest.mark.parametrize("code", [*({*range(2, 31)} - WHOLE - {pynvml.NVML_ERROR_LIBRARY_NOT_FOUND}), UNKNOWN, 4711])
+def test_no_answer_of_one_gpu_changes_what_is_read_of_another(machine: Any, code: int) -> None:
+    links = [(SWITCH, None)] * 2
+    for _ in range(2):
+        machine.card(profiles=A100, mig=(1, 1), links=links, max_links=2, fabric=(3, 0, CLUSTER, 1))
+        instance(machine, 7, 19, 0)
+    nvml = machine.nvml()
+    healthy = hardware.read(nvml, machine.roots)
+    asked = [
+        symbol for symbol in dict.fromkeys(machine.library.called) if not symbol.startswith(("nvmlInit", "nvmlSys"))
+    ]
+    assert len(asked) > 25  # else nothing was tried
+    for symbol in asked:
+        machine.library.cards[0].errors = {symbol: code}
+        inventory = hardware.read(nvml, machine.roots)
+        assert healthy.gpus[1] in inventory.gpus
+        assert len(inventory.gpus) + len(inventory.lost) == 2
+        assert all(offer.device.name for offer in offers(machine, inventory))
