@@ -142,7 +142,7 @@ _DEVICE_FIELDS: Final = (
     Field("node_name", "nodeName", STRING),
     Field("node_selector", "nodeSelector", NODE_SELECTOR),
     Field("all_nodes", "allNodes", BOOLEAN),
-    Field("taints", "taints", ListOf(_TAINT, identity=("key", "effect"))),
+    Field("taints", "taints", ListOf(_TAINT, identity=("key",))),
     Field("binds_to_node", "bindsToNode", BOOLEAN),
     Field("binding_conditions", "bindingConditions", STRINGS),
     Field("binding_failure_conditions", "bindingFailureConditions", STRINGS),

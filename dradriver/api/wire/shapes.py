@@ -148,13 +148,19 @@ class ListOf:
         if not self.identity:
             older = over if len(over) == len(value) else [None] * len(value)
             return [self.items.write(item, old) for item, old in zip(value, older, strict=True)]
-        known = {self._identity(old): old for old in over if isinstance(old, Mapping)}
+        known: dict[tuple[str, ...], list[Any]] = {}
+        for old in over:
+            if isinstance(old, Mapping):
+                known.setdefault(self._identity(old), []).append(old)
         return [self._write_over_its_own(item, known) for item in value]
 
-    def _write_over_its_own(self, item: Any, known: Mapping[Any, Any]) -> Any:
+    def _write_over_its_own(self, item: Any, known: Mapping[tuple[str, ...], list[Any]]) -> Any:
         fresh = self.items.write(item, None)
-        old = known.get(self._identity(fresh))
-        return fresh if old is None else self.items.write(item, old)
+        candidates = known.get(self._identity(fresh), ())
+        if not candidates:
+            return fresh
+        same = (old for old in candidates if len(candidates) > 1 and self.items.read(old) == item)
+        return self.items.write(item, next(same, candidates[0]))
 
     def _identity(self, data: Mapping[str, Any]) -> tuple[str, ...]:
         return tuple(str(data.get(key, "")) for key in self.identity)

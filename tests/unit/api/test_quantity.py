@@ -98,26 +98,10 @@ def test_decimal_quantities_have_no_cap() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        " 1",
-        "1 ",
-        "1.1.1",
-        "1e",
-        "1e+",
-        "1e-",
-        "1Kii",
-        "1ki",
-        "m5",
-        "5k5",
-        "5-3",
-        "5+",
-        "--1",
-        "+-1",
-        "1e2.5",
-        "1_0",
-        "8GB",
-    ]
-    + ["Pi", "-Ei", "e-10", "-E-16", "+.Ei", "1EE", "1mm", "١", "1e1001", "1" * 1001, "nan", "0x10", "1\n"],  # noqa: RUF001 - an Arabic digit
+        *["", " 1", "1 ", "1\n", "--1", "+-1", "1_0", "nan", "0x10", "1.1.1", "1e2.5", "\u0661", "1" * 1001],
+        *["1e", "1e+", "1e-", "m5", "5k5", "5-3", "5+", "1Kii", "1ki", "8GB", "1EE", "1mm", "1e1001"],
+        *["Pi", "-Ei", "+.Ei", "e-10", "-E-16"],
+    ],
 )
 def test_what_is_no_quantity_is_refused_with_its_text(text: str) -> None:
     with pytest.raises(api.QuantityError) as caught:

@@ -22,21 +22,9 @@ def test_strict_versions_are_read(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *[
-            "",
-            "1",
-            "1.2",
-            "1.2.3.4",
-            "v1.2.3",
-            "01.2.3",
-            "1.02.3",
-            "1.2.03",
-            "550.90.07",
-            " 1.2.3",
-            "1.2.3\n",
-            "-1.2.3",
-        ],
-        *["1.2.3-", "1.2.3+", "1.2.3-01", "1.2.3-a..b", "1.2.3-a_b", "1.2.18446744073709551616", "1.2.\u0663"],
+        *["", "1", "1.2", "1.2.3.4", "v1.2.3", "01.2.3", "1.02.3", "1.2.03", "550.90.07", " 1.2.3", "1.2.3\n"],
+        *["1.2.3-", "1.2.3+", "1.2.3-01", "1.2.3-a..b", "-1.2.3", "1.2.3-a_b", "1.2.18446744073709551616"],
+        "1.2.\u0663",
     ],
 )
 def test_other_texts_are_refused_by_name(text: str) -> None:
@@ -49,7 +37,7 @@ def test_precedence_is_that_of_the_specification() -> None:
     texts = ["1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta", "1.0.0-beta.2", "1.0.0-beta.11"]
     texts += ["1.0.0-rc.1", "1.0.0", "2.0.0", "2.1.0", "2.1.1", "2.1.10"]
     versions = [Version.parse(text) for text in texts]
-    assert sorted(versions[::-1]) == versions
+    assert sorted({*versions}) == versions
     assert all(left < right and right > left for left, right in pairwise(versions))
 
 
