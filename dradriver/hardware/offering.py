@@ -87,7 +87,7 @@ def offer(inventory: Inventory, numbers: Mapping[str, int], *, pool: str, roots:
 
 def _whole(gpu: Gpu, number: int, attributes: dict[str, api.AttributeValue]) -> Offer:
     own: dict[str, api.AttributeValue] = {"type": "gpu", "uuid": gpu.uuid, **_ENFORCED_BY_HARDWARE}
-    if (gigabytes := nominal_memory_gb(gpu)) is not None:
+    if (gigabytes := _nominal_memory_gb(gpu)) is not None:
         own["nominalMemoryGB"] = gigabytes
     capacity = _capacity(gpu.memory_mib, _most(gpu.mig.profiles))
     device = api.Device(f"gpu-{number}", attributes=attributes | own, capacity=capacity)
@@ -184,7 +184,7 @@ def _capacity(memory_mib: int | None, engines: Mapping[str, int | None]) -> dict
     }
 
 
-def nominal_memory_gb(gpu: Gpu) -> int | None:
+def _nominal_memory_gb(gpu: Gpu) -> int | None:
     """What people call the memory: 80 for 81559 MiB, 16 for a T4 that keeps a sixteenth of its GDDR for ECC."""
     if gpu.pci_id is not None and (sold_as := _SOLD_AS.get(gpu.pci_id >> 16)):
         return sold_as

@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dradriver import api, hardware
@@ -121,6 +121,7 @@ def test_domains_peers_and_links_of_a_real_machine(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EXPECTED)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_order_on_the_bus_and_in_nvml_decides_nothing(name: str, data: st.DataObject) -> None:
     machine = MACHINES[name]
@@ -223,6 +224,7 @@ def drawn(draw: st.DrawFn) -> Inventory:
     return direct(*edges, size=size)
 
 
+@settings(max_examples=60)
 @given(drawn())
 def test_domains_are_disjoint_fully_connected_and_leave_nobody_who_could_pair_up(inventory: Inventory) -> None:
     by_uuid = {gpu.uuid: gpu for gpu in inventory.gpus}
