@@ -1,13 +1,8 @@
-"""Kubernetes objects in files: YAML or JSON, one or many documents, single objects or Lists in Lists.
-
-Read as a server would read them: YAML 1.1 readings that Kubernetes does not share (a date for an unquoted timestamp, a
-number in base 60 for an unquoted PCI address) are off.
-"""
+"""Kubernetes objects in files: YAML or JSON, one or many documents, single objects or Lists in Lists."""
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,17 +11,13 @@ from typing import Any
 
 import yaml
 
-try:
-    from yaml import CSafeLoader as SafeLoader
-except ImportError:  # PyYAML was built without libyaml: ten times slower, otherwise the same
-    from yaml import SafeLoader  # type: ignore[assignment]  # either will do
+from dradriver.cluster import yamls
+
+_DEEPEST = 3
 
 
 class SnapshotError(Exception):
     """A file that is no snapshot: the message names the file, the object and what to do."""
-
-
-_DEEPEST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +35,6 @@ class File:
     name: str
     documents: tuple[Document, ...]
     resource_version: str
-
-
-class _Loader(SafeLoader):
-    """YAML with the scalars of JSON."""
-
-    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's own name for its table, filled below
-
-
-for _tag, _pattern, _first in (
-    ("bool", r"true|True|TRUE|false|False|FALSE|yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF", "tTfFyYnNoO"),
-    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
-    ("float", r"[-+]?(?:[0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))(?:[eE][-+]?[0-9]+)?", "-+0123456789."),
-    ("merge", r"<<", "<"),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
 
 
 def read_file(path: Path) -> File:
@@ -88,7 +63,7 @@ def _parse(name: str, data: bytes) -> list[Any]:
         except (ValueError, RecursionError) as error:
             wrong = error  # flow style YAML and several objects in a row are left
     try:
-        return list(yaml.load_all(data, _Loader))
+        return yamls.load_all(data)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         what, cause = ("JSON", wrong) if wrong else ("YAML", error)
         raise SnapshotError(f"{name} is not {what}: {' '.join(str(cause).split())}: correct the file") from error
@@ -104,7 +79,7 @@ def _taken_apart(where: str, root: Any, versions: list[str], depth: int = 0) -> 
     items = root["items"] if root["items"] is not None else []
     if not isinstance(items, list):
         raise SnapshotError(f"{where}: items of the {kind} is {items!r:.60}, expected a list")
-    if depth > _DEEPEST:  # a YAML alias can even put a List into itself
+    if depth > _DEEPEST:
         raise SnapshotError(f"{where}: Lists are nested more than {_DEEPEST} deep: make it one List")
     metadata = root.get("metadata")
     versions.append(str(metadata.get("resourceVersion") or "") if isinstance(metadata, dict) else "")

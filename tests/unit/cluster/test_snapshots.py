@@ -76,6 +76,30 @@ def test_yaml_is_read_as_a_server_reads_it(write: Any) -> None:
     assert snapshot.claims[0].metadata.creation_timestamp == "2026-01-02T03:04:05Z"
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("yes", True),
+        ("Off", False),
+        ("~", None),
+        ("", None),
+        ("-12", -12),
+        ("1.5e3", 1500.0),
+        ("007", "007"),
+        ("0x1f", "0x1f"),
+        ("12:30:45", "12:30:45"),
+        ("2026-01-02", "2026-01-02"),
+        ("'7'", "7"),
+        ("!!str 7", "7"),
+        ("[a, &x {b: 1}, *x, {<<: *x, c: 2, b: 3}]", ["a", {"b": 1}, {"b": 1}, {"b": 3, "c": 2}]),
+    ],
+)
+def test_scalars_are_those_of_json(write: Any, text: str, value: object) -> None:
+    pod = cluster.load_snapshot(write(f"kind: Pod\nmetadata: {{name: p}}\n1: {text}\n")).pods[0]
+    assert pod["1"] == value
+    assert type(pod["1"]) is type(value)
+
+
 def test_an_object_without_a_namespace_is_in_default(write: Any) -> None:
     assert cluster.load_snapshot(write(MIXED)).pods[0]["metadata"]["namespace"] == "default"
 
@@ -124,7 +148,11 @@ def test_snapshot_info_says_version_gates_time_and_what_is_missing(write: Any) -
         ("[[" * 5000, " is not YAML: "),
         ("hello", " is 'hello', expected a Kubernetes object with apiVersion and kind"),
         ("{kind: List, items: 7}", ": items of the List is 7, expected a list"),
-        ("&a {kind: List, items: [*a]}", "Lists are nested more than 3 deep"),
+        ("{kind: List, items: [" * 9 + "]}" * 9, "Lists are nested more than 3 deep"),
+        ("&a {kind: List, items: [*a]}", "alias 'a' has no anchor before it, or stands inside it"),
+        ("kind: !!binary aGk=", "tag tag:yaml.org,2002:binary has no meaning"),
+        ("? [a]\n: b", "a key must be text"),
+        ("{<<: 7}", "only mappings can be merged"),
         ("{kind: List, items: [7]}", ": items[0] is 7, expected a Kubernetes object"),
         ("{kind: Deployment, metadata: {name: d}}", " holds only Deployment: expected some of ResourceSlice, "),
         ("{kind: List, items: [{kind: Pod}]}", ": items[0] (Pod): metadata.name is missing: give it one"),
