@@ -40,28 +40,39 @@ def take(kind: Kind, body: Json, version: str, kubernetes: api.Kubernetes) -> Js
         if body.setdefault(field, wanted) != wanted:
             raise statuses.bad_request(f"the {field} of the data ({body[field]}) is not that of the request ({wanted})")
     schemas = Schemas("v1", kubernetes)
-    if kind.group != kinds.RESOURCE_GROUP:
-        return dict(schemas.prune(kind.kind, body))
     try:
-        stored = _WRITE[kind.kind](wire.read(body), wire.ApiVersion.V1)
-    except api.WireError as error:
+        if kind.group == kinds.RESOURCE_GROUP:
+            metadata = body.get("metadata") or {}
+            body = {**_WRITE[kind.kind](wire.read(body), wire.ApiVersion.V1), "metadata": metadata}
+        return dict(schemas.normalize(kind.kind, body))
+    except api.ApiError as error:
         message = f"{kind.kind} in version {version!r} cannot be handled as a {kind.kind}: {error}"
         raise statuses.bad_request(message) from error
-    pruned = schemas.prune(kind.kind, {**stored, "metadata": body.get("metadata") or {}})
-    return dict(pruned)
 
 
-def explicit_empties(kind: Kind, body: Json, version: str) -> Iterator[api.validation.Problem]:
-    """Where v1beta2 and v1, whose fields are pointers, want a field unset rather than empty."""
-    if kind is not kinds.SLICE or version == wire.ApiVersion.V1BETA1:
+def unset_fields(kind: Kind, body: Json, version: str, kubernetes: api.Kubernetes) -> Iterator[api.validation.Problem]:
+    """What only the client's own JSON shows of a slice: fields set to nothing, attributes without a value."""
+    if kind is not kinds.SLICE:
         return
     spec = body.get("spec") or {}
-    places = [("spec", spec), *((f"spec.devices[{i}]", device) for i, device in enumerate(spec.get("devices") or ()))]
+    flat = version == wire.ApiVersion.V1BETA1
+    devices = [device.get("basic") or {} if flat else device for device in spec.get("devices") or ()]
+    places = [("spec", spec), *((f"spec.devices[{i}]", device) for i, device in enumerate(devices))]
+    schemas = Schemas(version, kubernetes)
     for path, place in places:
-        for field in ("allNodes", "perDeviceNodeSelection"):
-            if place.get(field) is False:
-                message = "Invalid value: false: must be either unset or set to true"
-                yield api.validation.Problem(f"{path}.{field}", message)
-        if place.get("nodeName") == "":
-            message = 'Invalid value: "": must be either unset or set to a non-empty string'
-            yield api.validation.Problem(f"{path}.nodeName", message)
+        for name, value in (place.get("attributes") or {}).items():
+            if not schemas.normalize("DeviceAttribute", value):
+                message = "Required value: exactly one value must be specified"
+                yield api.validation.Problem(f"{path}.attributes[{name}]", message)
+        if not flat:  # its fields are plain values, those of v1beta2 and v1 pointers
+            yield from _empty_pointers(path, place)
+
+
+def _empty_pointers(path: str, place: Json) -> Iterator[api.validation.Problem]:
+    for field in ("allNodes", "perDeviceNodeSelection"):
+        if place.get(field) is False:
+            message = "Invalid value: false: must be either unset or set to true"
+            yield api.validation.Problem(f"{path}.{field}", message)
+    if place.get("nodeName") == "":
+        message = 'Invalid value: "": must be either unset or set to a non-empty string'
+        yield api.validation.Problem(f"{path}.nodeName", message)

@@ -6,7 +6,6 @@ from typing import Any
 
 from dradriver import api
 from dradriver.lab.apiserver import kinds
-from dradriver.lab.apiserver.kinds import Kind
 from dradriver.lab.apiserver.schemas import Schemas
 
 Json = dict[str, Any]
@@ -96,9 +95,3 @@ def _openapi(group: str, version: str, kubernetes: api.Kubernetes) -> Json:
         paths[base + "/{name}"] = {"patch": {**common, "x-kubernetes-action": "patch", "requestBody": content}}
     info = {"title": "Kubernetes", "version": str(kubernetes)}
     return {"openapi": "3.0.0", "info": info, "paths": paths, "components": {"schemas": components}}
-
-
-def kind_path(kind: Kind, version: str, namespace: str) -> str:
-    """The path of a collection."""
-    base = f"/apis/{kind.group}/{version}" if kind.group else f"/api/{version}"
-    return f"{base}/namespaces/{namespace}/{kind.plural}" if kind.namespaced else f"{base}/{kind.plural}"

@@ -12,12 +12,20 @@ import copy
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
-
-import yaml
+from typing import TypeAlias
 
 from dradriver import api
-from dradriver.lab.apiserver import applying, converting, discovery, kinds, selecting, statuses, tables, watching
+from dradriver.lab.apiserver import (
+    applying,
+    converting,
+    decoding,
+    discovery,
+    kinds,
+    selecting,
+    statuses,
+    tables,
+    watching,
+)
 from dradriver.lab.apiserver.addressing import Target, find_target
 from dradriver.lab.apiserver.authorizing import Authorizer
 from dradriver.lab.apiserver.rules import Rules
@@ -30,6 +38,8 @@ Logs: TypeAlias = Callable[[Json, str], str | None]
 """What a container of a pod has written; None where nothing runs."""
 
 _OPEN_PATHS = ("/healthz", "/livez", "/readyz")
+# kubectl falls back to it for kinds that version 3 does not have, and reads it as protobuf: `swagger: "2.0"`.
+_EMPTY_OPENAPI_V2 = "\n\x032.0"
 _REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _LONGEST_WATCH_SECONDS = 3600.0
@@ -86,10 +96,12 @@ class Endpoints:
         caller = self._authorizer.authenticate(request.headers)
         if request.path.rstrip("/") in _OPEN_PATHS:
             return Answer(200, "ok")
+        if request.path == "/openapi/v2":
+            return Answer(200, _EMPTY_OPENAPI_V2)
         if request.method == "GET" and (document := discovery.describe(request.path, self._kubernetes)):
             return Answer(200, document)
         if request.path == _REVIEWS and request.method == "POST":
-            return Answer(201, _review(caller, _parse(request)))
+            return Answer(201, _review(caller, decoding.read_object(request.body)))
         target = find_target(request.path, self._kubernetes)
         if target is None:
             raise statuses.unknown_path()
@@ -192,7 +204,7 @@ class Endpoints:
             header = False
 
     def _create(self, request: Request, target: Target, caller: Identity, body: Json | None = None) -> Answer:
-        body = _parse(request) if body is None else body
+        body = decoding.read_object(request.body) if body is None else body
         meta = body.setdefault("metadata", {})
         if target.kind.namespaced and meta.setdefault("namespace", target.namespace) != target.namespace:
             raise statuses.bad_request(
@@ -230,12 +242,13 @@ class Endpoints:
         return self._shown(request, target, 200, updated, warnings)
 
     def _replace(self, request: Request, target: Target, caller: Identity) -> Answer:
-        body = _parse(request)
+        body = decoding.read_object(request.body)
         return self._update(request, target, caller, lambda _: body)
 
     def _settle(self, target: Target, caller: Identity, new: Json, old: Json | None, body: Json) -> None:
         self._rules.complete(target.kind, new, old)
-        self._rules.check(target.kind, new, old, list(converting.explicit_empties(target.kind, body, target.version)))
+        early = converting.unset_fields(target.kind, body, target.version, self._kubernetes)
+        self._rules.check(target.kind, new, old, list(early))
         self._authorizer.admit(caller, target, new, old)
 
     def _unknown_fields(self, request: Request, target: Target, body: Json) -> list[str]:
@@ -251,7 +264,7 @@ class Endpoints:
         return problems
 
     def _patch(self, request: Request, target: Target, caller: Identity) -> Answer:
-        patch = _parse(request, any_type=True)
+        patch = decoding.read_document(request.body)
         schemas, kind = Schemas(target.version, self._kubernetes), target.kind.kind
         match (request.headers.get("Content-Type") or "").partition(";")[0]:
             case "application/json-patch+json":
@@ -314,7 +327,7 @@ class Endpoints:
         return Answer(200, text)
 
     def _bind(self, request: Request, target: Target) -> Answer:
-        node = _parse(request).get("target", {}).get("name")
+        node = decoding.read_object(request.body).get("target", {}).get("name")
 
         def change(pod: Json) -> Json:
             spec = pod["spec"]
@@ -330,19 +343,6 @@ class Endpoints:
 
         self._store.update(target.kind, target.key, change)
         return Answer(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
-
-
-def _parse(request: Request, *, any_type: bool = False) -> Any:
-    try:
-        body = json.loads(request.body)
-    except ValueError:
-        try:
-            body = yaml.safe_load(request.body)
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise statuses.bad_request(f"the object provided is unrecognized: {error}") from error
-    if not (isinstance(body, dict) or any_type):
-        raise statuses.bad_request(f"the object provided is unrecognized: not an object but {type(body).__name__}")
-    return body
 
 
 def _test(request: Request, target: Target) -> selecting.Test:
@@ -372,7 +372,7 @@ def _confine(target: Target, new: Json, old: Json) -> Json:
 
 
 def _removal(request: Request) -> Removal:
-    options = _parse(request) if request.body else {}
+    options = decoding.read_object(request.body) if request.body else {}
     wanted = options.get("preconditions") or {}
     grace = options.get("gracePeriodSeconds", request.query.get("gracePeriodSeconds"))
     policy = options.get("propagationPolicy", request.query.get("propagationPolicy"))

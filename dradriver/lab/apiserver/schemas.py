@@ -95,8 +95,14 @@ class Schemas:
             for place, item in _items(known.type, inner):
                 yield from self.unknown(known.type.name, item, here + place)
 
-    def prune(self, name: str, value: Any) -> Any:
-        """A copy without unknown fields and without those whose gate is off: what a server silently drops."""
+    def normalize(self, name: str, value: Any) -> Any:
+        """A copy as a server keeps it: without unknown fields and those whose gate is off, quantities in one form.
+
+        Raises:
+            QuantityError: a quantity is none.
+        """
+        if name == "quantity" and isinstance(value, str | int | float):
+            return str(api.Quantity.parse(str(value).strip()))
         shape = self.shape(name)
         if shape is None or not isinstance(value, Mapping):
             return value
@@ -107,15 +113,15 @@ class Schemas:
                 if shape.open or key in ("apiVersion", "kind"):
                     kept[key] = inner
             elif known.gate is None or self._kubernetes.enabled(known.gate):
-                kept[key] = self._prune_field(known.type, inner)
+                kept[key] = self._normalize_field(known.type, inner)
         return kept
 
-    def _prune_field(self, kind: FieldType, value: Any) -> Any:
+    def _normalize_field(self, kind: FieldType, value: Any) -> Any:
         if kind.form == "list" and isinstance(value, list):
-            return [self.prune(kind.name, item) for item in value]
+            return [self.normalize(kind.name, item) for item in value]
         if kind.form == "map" and isinstance(value, Mapping):
-            return {key: self.prune(kind.name, item) for key, item in value.items()}
-        return self.prune(kind.name, value)
+            return {key: self.normalize(kind.name, item) for key, item in value.items()}
+        return self.normalize(kind.name, value)
 
     def _exists(self, field: Field) -> bool:
         return field.gate is None or field.gate in self._kubernetes.gates
