@@ -53,7 +53,7 @@ class Disk:
             self.sync(descriptor)
         except OSError:
             with contextlib.suppress(OSError):
-                path.unlink()
+                self.remove(path)
             raise
         finally:
             os.close(descriptor)
