@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,11 +58,11 @@ def read_file(path: Path) -> File:
 
 def _parse(name: str, data: bytes) -> list[Any]:
     wrong: Exception | None = None
-    if data.lstrip()[:1] == b"{":
+    if re.match(rb'\s*\{\s*"', data):
         try:
             return [json.loads(data)]
         except (ValueError, RecursionError) as error:
-            wrong = error  # flow style YAML and several objects in a row are left
+            wrong = error  # YAML in flow style is left
     try:
         return yamls.load_all(data)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
