@@ -75,7 +75,7 @@ def _starting(prefix: str, words: Sequence[str]) -> Iterator[str]:
 def _names(before: Sequence[str], kind: str) -> tuple[str, ...]:
     """Names of objects of a kind, from the cluster the flags name; none when it does not answer in time."""
     from dradriver import cluster  # noqa: PLC0415 - only names need a cluster
-    from kubectl_gpupool import options, sources  # noqa: PLC0415
+    from kubectl_gpupool import errors, options, sources  # noqa: PLC0415
 
     parser = options.Parser(add_help=False, parents=[options.global_flags()])
     try:
@@ -93,5 +93,5 @@ def _names(before: Sequence[str], kind: str) -> tuple[str, ...]:
         }
         items, _ = connection.list(paths[kind])
         return tuple(item["metadata"]["name"] for item in items)
-    except (cluster.ClusterError, options.UsageError, KeyError):
+    except (cluster.ClusterError, errors.UsageError, KeyError):
         return ()

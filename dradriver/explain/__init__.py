@@ -18,12 +18,15 @@ from dradriver.explain.explanations import (
     Verdict,
     as_json,
 )
-from dradriver.explain.situations import Situation
+from dradriver.explain.situations import Situation, with_manifest
 
 __all__ = [
     "API_VERSION",
+    "TITLES",
+    "WORDS",
     "Bucket",
     "ClaimExplanation",
+    "Code",
     "Correction",
     "Evidence",
     "Expression",
@@ -34,4 +37,7 @@ __all__ = [
     "Situation",
     "Verdict",
     "as_json",
+    "explain_claim",
+    "explain_pod",
+    "with_manifest",
 ]
