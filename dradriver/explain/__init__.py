@@ -1,9 +1,8 @@
-"""From refusals to verdicts, counts and checked corrections. Pure.
+"""From refusals to verdicts, counts and checked corrections. Pure: values in, values out."""
 
-explain_claim(situation, claim, pod=None) -> ClaimExplanation
-explain_pod(situation, pod) -> PodExplanation
-"""
-
+from dradriver.explain.codes import TITLES, Code
+from dradriver.explain.counting import WORDS
+from dradriver.explain.explaining import explain_claim, explain_pod
 from dradriver.explain.explanations import (
     API_VERSION,
     Bucket,

@@ -166,8 +166,8 @@ class Supervisor:
             "state-dir": places.state,
             "dev-root": places.root,
             "nvml": node["description"],
-            "metrics-port": -1,
-            "health-port": -1,
+            "metrics-port": 0,
+            "health-port": 0,
         }
         return [sys.executable, "-m", "dradriver.main", *(f"--{name}={value}" for name, value in flags.items())]
 
