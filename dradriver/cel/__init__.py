@@ -6,7 +6,7 @@ and limits of the given minor version; every node of the tree carries its span (
 An expression goes `tokens` → `parsing` (`syntax`, `macros`) → `checking` (`kinds`, `environments`) → `evaluating`
 (closures over `frames`), with the functions in `libraries`; `reading` knows what it reads, `tracing` what decided.
 
-Not modelled: durations, timestamps, URLs, IP addresses and named formats (no device has them), `sortBy`, and cel-go's
+Not modelled: durations, timestamps, URLs, IP addresses and named formats (no device has them), and cel-go's
 cost units: loops, comparisons, patterns and built texts are bounded in steps of our own.
 """
 

@@ -19,9 +19,11 @@ from dradriver.cel.kinds import (
     BYTES,
     DEVICE,
     DOUBLE,
+    DURATION,
     DYN,
     INT,
     STRING,
+    TIMESTAMP,
     UINT,
     A,
     B,
@@ -33,17 +35,20 @@ from dradriver.cel.kinds import (
     optional_of,
     type_of,
 )
-from dradriver.cel.libraries import standard
+from dradriver.cel.libraries import formatting, lists, standard
 from dradriver.cel.libraries.patterns import PatternError, compile_pattern
 from dradriver.cel.syntax import Iteration
+from dradriver.cel.values import Failure
 
 Scope = Mapping[str, Type]
 Form = tuple[tuple[Type, ...], Type]
 """Types in, type out."""
 
 _NUMBERS = (INT, UINT, DOUBLE)
+_TIMES = (DURATION, TIMESTAMP)
+"""Not modelled as values, but null may stand for them, so `null < null` compiles."""
 _ORDER: tuple[Form, ...] = (
-    *(((kind, kind), BOOL) for kind in (BOOL, STRING, BYTES)),
+    *(((kind, kind), BOOL) for kind in (BOOL, STRING, BYTES, *_TIMES)),
     *(((left, right), BOOL) for left in _NUMBERS for right in _NUMBERS),
 )
 
@@ -59,8 +64,8 @@ _OPERATORS: dict[str, tuple[Form, ...]] = {
     "<=": _ORDER,
     ">": _ORDER,
     ">=": _ORDER,
-    "+": _arithmetic(INT, UINT, DOUBLE, STRING, BYTES, list_of(A)),
-    "-": _arithmetic(*_NUMBERS),
+    "+": _arithmetic(DURATION, INT, UINT, DOUBLE, STRING, BYTES, list_of(A)),
+    "-": _arithmetic(DURATION, *_NUMBERS),
     "*": _arithmetic(*_NUMBERS),
     "/": _arithmetic(*_NUMBERS),
     "%": _arithmetic(INT, UINT),
@@ -105,10 +110,12 @@ class _Checker:
         self._environment = environment
         self._substitutions = Substitutions()
         self._mixed_literals = False
+        self._kinds: dict[int, Type] = {}
 
     def check(self, node: syntax.Node, scope: Scope) -> Type:
         """The type of a node; remembers the overloads of calls."""
-        return self._substitutions.resolve(_CHECKS[type(node)](self, node, scope))
+        kind = self._kinds[id(node)] = self._substitutions.resolve(_CHECKS[type(node)](self, node, scope))
+        return kind
 
     def final(self, kind: Type) -> Type:
         """A type in which what nothing decided is dyn."""
@@ -276,12 +283,19 @@ class _Checker:
                 return BOOL
             case Iteration.FILTER:
                 return list_of(inner[node.variables[0]])
+            case Iteration.SORT_BY:
+                return self._sorted(node, inner[node.variables[0]], result or DYN)
             case Iteration.TRANSFORM_MAP:
                 return map_of(inner[node.variables[0]], result or DYN)
             case Iteration.TRANSFORM_MAP_ENTRY:
                 return self._entry(node, result or DYN)
             case _:
                 return list_of(result or DYN)
+
+    def _sorted(self, node: syntax.Comprehension, element: Type, key: Type) -> Type:
+        if not any(self._fits(key, kind) for kind in lists.COMPARABLE):
+            raise CompileError(node.span, f"sortBy needs keys that have an order, not {self.final(key)}")
+        return list_of(element)
 
     def _entry(self, node: syntax.Comprehension, result: Type) -> Type:
         key, value = self._substitutions.fresh(), self._substitutions.fresh()
@@ -314,6 +328,8 @@ class _Checker:
         if result is None:
             raise self._no_function(node, name, given, member=member)
         self._check_pattern(name, arguments)
+        self._check_format(name, arguments)
+        self._check_conversion(name, arguments, overloads[fitting[0]])
         self.checked.calls[id(node)] = (tuple(overloads[position] for position in fitting), arguments)
         return result
 
@@ -345,6 +361,24 @@ class _Checker:
                 compile_pattern(pattern.value)
             except PatternError as error:
                 raise CompileError(pattern.span, f"{error} (patterns are RE2)") from None
+
+    def _check_format(self, name: str, arguments: tuple[syntax.Node, ...]) -> None:
+        if name != "format":
+            return
+        pattern, given = arguments
+        if isinstance(pattern, syntax.Literal) and isinstance(given, syntax.ListLiteral) and not given.optional:
+            kinds = tuple(self.final(self._kinds[id(element)]) for element in given.elements)
+            refusal = formatting.refusal(pattern.value, kinds)
+            if refusal is not None:
+                raise CompileError(pattern.span, refusal)
+
+    def _check_conversion(self, name: str, arguments: tuple[syntax.Node, ...], overload: Overload) -> None:
+        """cel-go converts literals when it compiles, and refuses what cannot be converted."""
+        if name in standard.CONVERSIONS and isinstance(arguments[0], syntax.Literal):
+            try:
+                overload.implementation(arguments[0].value)
+            except Failure as failure:
+                raise CompileError(arguments[0].span, str(failure)) from None
 
 
 _CHECKS: dict[type, Callable[[_Checker, Any, Scope], Type]] = {

@@ -16,6 +16,8 @@ from dradriver.cel.kinds import ANY, BOOL, DYN, QUANTITY, STRING, Type, map_of
 
 _LISTS_SINCE = 36
 _SHARED_SINCE = 34
+_QUOTED_NAMES_SINCE = 37
+"""The first minor version whose cel-go (0.29) takes names in backquotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class Environment:
     level: int
     lists: bool
     shared: bool
+    quoted_names: bool
 
     def overloads(self, name: str, *, member: bool) -> tuple[Overload, ...]:
         """The forms of a function, empty where there is none."""
@@ -52,13 +55,12 @@ class Environment:
 
 def environment(kubernetes: api.Kubernetes, *, stored: bool) -> Environment:
     """The environment of new or of stored expressions on a Kubernetes."""
-    if stored:
-        minor = kubernetes.minor
-        return Environment(minor, lists=minor >= _LISTS_SINCE, shared=minor >= _SHARED_SINCE)
+    minor = kubernetes.minor
     return Environment(
-        kubernetes.minor - 1,
-        lists=kubernetes.enabled("DRAListTypeAttributes"),
-        shared=kubernetes.enabled("DRAConsumableCapacity"),
+        level=minor if stored else minor - 1,
+        lists=minor >= _LISTS_SINCE if stored else kubernetes.enabled("DRAListTypeAttributes"),
+        shared=minor >= _SHARED_SINCE if stored else kubernetes.enabled("DRAConsumableCapacity"),
+        quoted_names=minor >= _QUOTED_NAMES_SINCE,
     )
 
 

@@ -122,7 +122,7 @@ class Compiler:
         left, right = self.compile(node.left, scope), self.compile(node.right, scope)
         if node.operator == "==" and isinstance(node.right, syntax.Literal):
             return _equals(left, node.right.value, node.span)
-        apply = operators.BINARY[node.operator]
+        apply = operators.is_in_literals if _in_literals(node) else operators.BINARY[node.operator]
         return _guarded(node.span, lambda frame: apply(left(frame), right(frame)))
 
     def _logical(self, node: syntax.Logical, scope: Scope) -> Closure:
@@ -171,8 +171,6 @@ class Compiler:
             for key_closure, value_closure, optional in entries:
                 key, value = values.key_of(key_closure(frame)), value_closure(frame)
                 for each in _given(value) if optional else (value,):
-                    if key in built:
-                        raise Failure(f"Failed with repeated key {values.value_of_key(key)}")
                     built[key] = each
             return built
 
@@ -269,18 +267,36 @@ def _read(node: syntax.Node, reference: Reference) -> Closure:
     """Read a part of the device that is known from the text alone."""
     optional = is_optional(node)
     match reference:
-        case Field.DRIVER:
+        case Field.DRIVER if not optional:
             return lambda frame: frame.driver
+        case Field.DRIVER:
+            return lambda frame: _wrapped(frame.driver, optional=optional)
         case Field.SHARED:
-            return lambda frame: frame.device.allow_multiple_allocations
+            return lambda frame: _wrapped(frame.device.allow_multiple_allocations, optional=optional)
         case Field.DEVICE:
             return Frame.whole
         case Domains(source):
-            return lambda frame: frame.domains(source)
+            return lambda frame: _wrapped(frame.domains(source), optional=optional)
         case Domain(source, domain):
             return lambda frame: _wrapped(frame.domains(source).get(domain, {}), optional=optional)
         case Entry():
             return _read_entry(node, reference, optional=optional)
+
+
+def _in_literals(node: syntax.Binary) -> bool:
+    """Whether cel-go sees a constant list on the right of `in`; dyn() on a literal is a literal to it."""
+    return (
+        node.operator == "in"
+        and isinstance(node.right, syntax.ListLiteral)
+        and not node.right.optional
+        and all(_is_literal(element) for element in node.right.elements)
+    )
+
+
+def _is_literal(node: syntax.Node) -> bool:
+    if isinstance(node, syntax.Call) and node.function == "dyn" and node.target is None:
+        return all(isinstance(argument, syntax.Literal) for argument in node.arguments)
+    return isinstance(node, syntax.Literal)
 
 
 def _wrapped(value: Any, *, optional: bool) -> Any:
@@ -338,9 +354,10 @@ def _entry_of(container: Any, key: Any) -> Any:
 
 
 def _optional_member(container: Any, key: Any) -> Optional:
-    if type(container) is tuple and type(key) is int and not 0 <= key < len(container):
-        return NONE
-    if isinstance(container, dict) and values.find(container, key) is ABSENT:
+    if type(container) is tuple:
+        if type(key) is int and not 0 <= key < len(container):
+            return NONE
+    elif not isinstance(container, dict) or values.find(container, key) is ABSENT:
         return NONE
     return Optional(_entry_of(container, key))
 
@@ -348,9 +365,9 @@ def _optional_member(container: Any, key: Any) -> Optional:
 def _present(container: Any, name: str) -> bool:
     if type(container) is Optional:
         return container.present and _present(container.value, name)
-    if not isinstance(container, dict):
-        raise values.no_overload()
-    return values.find(container, name) is not ABSENT
+    if type(container) is tuple:
+        raise Failure("unsupported index type 'string' in list")
+    return isinstance(container, dict) and values.find(container, name) is not ABSENT
 
 
 def _given(value: Any) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from dradriver.cel import values
 from dradriver.cel.errors import EvaluationError, Span
 from dradriver.cel.frames import Closure, Frame
+from dradriver.cel.libraries import lists
 from dradriver.cel.syntax import Iteration
 from dradriver.cel.values import Failure
 
@@ -114,6 +115,14 @@ def _transform_entries(loop: Loop) -> Closure:
     return run
 
 
+def _sort_by(loop: Loop) -> Closure:
+    def run(frame: Frame) -> tuple[Any, ...]:
+        pairs = list(loop.results(frame))
+        return lists.sort(tuple(element for element, _ in pairs), tuple(key for _, key in pairs))
+
+    return run
+
+
 FOLDS: dict[Iteration, Callable[[Loop], Closure]] = {
     Iteration.ALL: _quantifier(decided=False),
     Iteration.EXISTS: _quantifier(decided=True),
@@ -123,4 +132,5 @@ FOLDS: dict[Iteration, Callable[[Loop], Closure]] = {
     Iteration.TRANSFORM_LIST: _map,
     Iteration.TRANSFORM_MAP: _transform_map,
     Iteration.TRANSFORM_MAP_ENTRY: _transform_entries,
+    Iteration.SORT_BY: _sort_by,
 }

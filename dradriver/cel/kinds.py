@@ -35,6 +35,7 @@ BOOL, INT, UINT, DOUBLE, STRING, BYTES, NULL = (
     Type(name) for name in ("bool", "int", "uint", "double", "string", "bytes", "null_type")
 )
 QUANTITY, SEMVER = Type("kubernetes.Quantity"), Type("kubernetes.Semver")
+DURATION, TIMESTAMP = Type("google.protobuf.Duration"), Type("google.protobuf.Timestamp")
 DEVICE = Type("kubernetes.DRADevice")
 A, B = Type("#A"), Type("#B")
 
@@ -104,13 +105,12 @@ class Substitutions:
         return False
 
     def _fits(self, given: Type, wanted: Type) -> bool:
-        given, wanted = self.resolve(given), self.resolve(wanted)
-        if given == wanted:
+        if self.resolve(given) == self.resolve(wanted):
             return True
         if wanted.is_parameter:
-            return self._bind(wanted, given)
+            return self._substitute(wanted, self.resolve(given))
         if given.is_parameter:
-            return self._bind(given, wanted)
+            return self._substitute(given, self.resolve(wanted))
         if given.is_dynamic or wanted.is_dynamic:
             return True
         if NULL in (given, wanted):
@@ -124,6 +124,19 @@ class Substitutions:
             self._fits(mine, theirs) for mine, theirs in zip(given.parameters, wanted.parameters, strict=True)
         )
 
+    def _substitute(self, parameter: Type, kind: Type) -> bool:
+        """Let a parameter stand for a type, or for the more general of it and what it stood for."""
+        while (known := self._known.get(parameter.name)) is not None and known.is_parameter:
+            parameter = known
+        if known is None:
+            return self._bind(parameter, kind)
+        if not self._fits(kind, known):
+            return False
+        general = kind if _is_less_specific(kind, self.resolve(known)) else known
+        if not _occurs(parameter, general):
+            self._known[parameter.name] = general
+        return True
+
     def _bind(self, parameter: Type, kind: Type) -> bool:
         if _occurs(parameter, kind):
             return False
@@ -131,8 +144,17 @@ class Substitutions:
         return True
 
 
-_NULLABLE = frozenset({QUANTITY.name, SEMVER.name, DEVICE.name, "optional_type"})
+_NULLABLE = frozenset({QUANTITY.name, SEMVER.name, DEVICE.name, DURATION.name, TIMESTAMP.name, "optional_type"})
 """Types that null may stand for: those that are neither primitive, nor lists, nor maps."""
+
+
+def _is_less_specific(left: Type, right: Type) -> bool:
+    """Whether a type is equal to another or says less."""
+    if left.is_dynamic or left.is_parameter:
+        return True
+    if right.is_dynamic or right.is_parameter or left.name != right.name:
+        return False
+    return all(map(_is_less_specific, left.parameters, right.parameters))
 
 
 def _occurs(parameter: Type, kind: Type) -> bool:

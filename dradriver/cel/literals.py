@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from dradriver.cel.errors import CompileError, Span
@@ -20,7 +21,7 @@ _LAST_CODE_POINT = 0x10FFFF
 def number(token: Token, *, negative: bool) -> int | UInt | float:
     """The value of an INT, UINT or DOUBLE token. Raises CompileError where it does not fit 64 bits."""
     if token.kind is Kind.DOUBLE:
-        return -float(token.text) if negative else float(token.text)
+        return _double(token, negative=negative)
     digits = token.text.rstrip("uU")
     value = int(digits, 16) if digits.startswith("0x") else int(digits)
     if token.kind is Kind.UINT:
@@ -31,6 +32,13 @@ def number(token: Token, *, negative: bool) -> int | UInt | float:
     if not INT_MIN <= value <= INT_MAX:
         raise CompileError(token.span, f"{token.text} does not fit a 64-bit integer")
     return value
+
+
+def _double(token: Token, *, negative: bool) -> float:
+    value = float(token.text)
+    if math.isinf(value):
+        raise CompileError(token.span, f"{token.text} does not fit a double")
+    return -value if negative else value
 
 
 def string(token: Token) -> str | bytes:

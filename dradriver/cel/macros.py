@@ -1,7 +1,7 @@
 """Calls that are not calls: `has`, the comprehensions, `cel.bind`, `optMap`.
 
 A macro is known by its name and the number of its arguments; with another number it is an ordinary call, which the
-checker refuses. Sources: cel-go `parser/macro.go`, `ext/comprehensions.go`, `ext/bindings.go`, `cel/library.go`.
+checker refuses. Sources: cel-go `parser/macro.go`, `cel/library.go`, and `ext` (comprehensions, bindings, lists).
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from dradriver.cel.errors import CompileError
 TWO_VARIABLES_SINCE = 32
 """The minor version that introduced comprehensions over index and value."""
 
+SORT_BY_SINCE = 34
+"""The minor version that introduced `sortBy`, with cel-go's list library."""
+
 _ONE_VARIABLE = {
     "all": syntax.Iteration.ALL,
     "exists": syntax.Iteration.EXISTS,
     "exists_one": syntax.Iteration.EXISTS_ONE,
-    "existsOne": syntax.Iteration.EXISTS_ONE,
     "filter": syntax.Iteration.FILTER,
 }
 _TWO_VARIABLES = {
@@ -38,7 +40,7 @@ def expand(call: syntax.Call, level: int) -> syntax.Node:
         return _has(call) if call.function == "has" and len(call.arguments) == 1 else call
     match len(call.arguments):
         case 2:
-            return _of_two(call, call.target)
+            return _of_two(call, call.target, level)
         case 3:
             return _of_three(call, call.target, level)
         case 4 if call.function in _TRANSFORMS and level >= TWO_VARIABLES_SINCE:
@@ -58,8 +60,10 @@ def _has(call: syntax.Call) -> syntax.Node:
     return syntax.Has(call.span, selection)
 
 
-def _of_two(call: syntax.Call, target: syntax.Node) -> syntax.Node:
+def _of_two(call: syntax.Call, target: syntax.Node, level: int) -> syntax.Node:
     _, second = call.arguments
+    if call.function == "sortBy" and level >= SORT_BY_SINCE:
+        return _comprehension(call, target, syntax.Iteration.SORT_BY, 1, result=second)
     if call.function in _ONE_VARIABLE:
         return _comprehension(call, target, _ONE_VARIABLE[call.function], 1, condition=second)
     if call.function == "map":

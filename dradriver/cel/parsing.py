@@ -34,9 +34,12 @@ _WORDS_OF_OTHER_LANGUAGES = {
 }
 
 
-def parse(text: str, level: int) -> syntax.Node:
-    """The tree of an expression with the macros of a level (see `environments`). Raises CompileError."""
-    parser = _Parser(tokens.split(text), level)
+def parse(text: str, level: int, *, quoted_names: bool) -> syntax.Node:
+    """The tree of an expression with the macros of a level (see `environments`). Raises CompileError.
+
+    `quoted_names` is whether a field may be written in backquotes.
+    """
+    parser = _Parser(tokens.split(text), level, quoted_names=quoted_names)
     node = parser.expression()
     parser.expect_end()
     return node
@@ -45,9 +48,10 @@ def parse(text: str, level: int) -> syntax.Node:
 class _Parser:
     """A cursor over the tokens of one expression."""
 
-    def __init__(self, words: list[Token], level: int) -> None:
+    def __init__(self, words: list[Token], level: int, *, quoted_names: bool) -> None:
         self._tokens = words
         self._level = level
+        self._quoted_names = quoted_names
         self._at = 0
         self._depth = 0
 
@@ -215,12 +219,20 @@ class _Parser:
         self._advance()
         optional = self._accept("?")
         name = self._token
+        if name.kind is Kind.QUOTED:
+            return self._quoted_member(start, operand, optional=optional)
         if name.kind is not Kind.IDENTIFIER or name.text in tokens.KEYWORDS:
             raise self._unexpected("the name of a field or function after the dot")
         self._advance()
         if self._is("(") and not optional:
             return self._call(operand, name, start)
         return syntax.Select(self._since(start), operand, name.text, name.span, optional)
+
+    def _quoted_member(self, start: int, operand: syntax.Node, *, optional: bool) -> syntax.Node:
+        name = self._advance()
+        if not self._quoted_names:
+            raise CompileError(name.span, "names in ` came with Kubernetes 1.37: use an index, as in m['name']")
+        return syntax.Select(self._since(start), operand, name.text[1:-1], name.span, optional)
 
     def _index(self, start: int, operand: syntax.Node) -> syntax.Node:
         opening = self._advance()
@@ -246,7 +258,7 @@ class _Parser:
         opening = self._advance()
         elements: list[syntax.Node] = []
         optional = set()
-        while not self._is("]"):
+        while not self._is("]") and not (not elements and self._accept(",")):
             if self._accept("?"):
                 optional.add(len(elements))
             elements.append(self.expression())
@@ -259,7 +271,7 @@ class _Parser:
         opening = self._advance()
         entries: list[tuple[syntax.Node, syntax.Node]] = []
         optional = set()
-        while not self._is("}"):
+        while not self._is("}") and not (not entries and self._accept(",")):
             if self._accept("?"):
                 optional.add(len(entries))
             key = self.expression()

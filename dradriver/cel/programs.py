@@ -86,7 +86,8 @@ def compile_expression(text: str, kubernetes: api.Kubernetes, *, stored: bool = 
         raise CompileError(Span(0, len(text)), message)
     available = environment(kubernetes, stored=stored)
     try:
-        return Program(text, checking.check(parsing.parse(text, available.level), available))
+        tree = parsing.parse(text, available.level, quoted_names=available.quoted_names)
+        return Program(text, checking.check(tree, available))
     except RecursionError:
         raise CompileError(Span(0, len(text)), "the expression is nested too deeply: split it") from None
 

@@ -136,6 +136,7 @@ class Iteration(Enum):
     TRANSFORM_LIST = "transformList"
     TRANSFORM_MAP = "transformMap"
     TRANSFORM_MAP_ENTRY = "transformMapEntry"
+    SORT_BY = "sortBy"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,6 +18,7 @@ class Kind(Enum):
     DOUBLE = "a number"
     STRING = "a string"
     BYTES = "bytes"
+    QUOTED = "a quoted name"
     SIGN = "a sign"
     END = "the end of the expression"
 
@@ -68,6 +69,7 @@ _WORDS = re.compile(
     | (?P<BYTES>[bB]{_STRING})
     | (?P<STRING>{_STRING})
     | (?P<IDENTIFIER>[A-Za-z_][A-Za-z0-9_]*)
+    | (?P<QUOTED>`[A-Za-z0-9_.\-/ ]+`)
     | (?P<SIGN>== | != | <= | >= | && | \|\| | [<>\[\]{{}}().,\-!?:+*/%])
     """,
     re.VERBOSE | re.DOTALL,
@@ -78,7 +80,7 @@ _REMEDIES = {
     "|": "a single | is no operator: use || for or",
     "'": "this string is not closed: end it with the quote that began it",
     '"': "this string is not closed: end it with the quote that began it",
-    "`": "quoting names with ` is not enabled in Kubernetes: use an index, as in m['name']",
+    "`": "a name in ` has letters, digits, and _.-/ or spaces: use an index, as in m['name']",
     "“": "typographic quotes do not make a string: use plain \" or '",
     "”": "typographic quotes do not make a string: use plain \" or '",
     "‘": "typographic quotes do not make a string: use plain \" or '",  # noqa: RUF001 - the sign people paste

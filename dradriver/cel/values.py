@@ -104,7 +104,7 @@ def no_overload() -> Failure:
 def key_of(value: Any) -> Any:
     """A value as the key of a map; numbers of all types find each other. Raises Failure."""
     kind = type(value)
-    if kind is str or kind is int or kind is UInt:
+    if kind is str or kind is int or kind is UInt or value is None:
         return value
     if kind is bool:
         return BoolKey(value)
@@ -120,7 +120,10 @@ def value_of_key(key: Any) -> Any:
 
 def find(container: dict[Any, Any], key: Any) -> Any:
     """The value under a key, or ABSENT."""
-    found = container.get(key_of(key), ABSENT)
+    try:
+        found = container.get(key_of(key), ABSENT)
+    except Failure:
+        return ABSENT
     return {} if found is ABSENT and type(container) is DomainMap else found
 
 
@@ -142,8 +145,10 @@ def equal(left: Any, right: Any) -> bool:
 
 def _equal(left: Any, right: Any, budget: list[int]) -> bool:
     kind, other = type(left), type(right)
+    if left is None or right is None:
+        return left is right
     if kind in _NUMBERS:
-        return other in _NUMBERS and left == right
+        return other in _NUMBERS and _same_number(left, right)
     compare = _EQUALITIES.get(kind)
     if compare is not None:
         budget[0] -= 1
@@ -153,19 +158,46 @@ def _equal(left: Any, right: Any, budget: list[int]) -> bool:
     return kind is other and left == right
 
 
+def _same_number(left: Any, right: Any) -> bool:
+    """Whole numbers meet doubles as doubles, so that large ones can equal neighbours, as in cel-go."""
+    if type(left) is float or type(right) is float:
+        return float(left) == float(right)
+    return bool(left == right)
+
+
+def equals_surely(left: Any, right: Any) -> bool:
+    """`==` where an error counts as false: how lists and sets look for an element."""
+    try:
+        return equal(left, right)
+    except Failure as failure:
+        if str(failure) == COST_EXCEEDED:
+            raise
+        return False
+
+
+def _not_unequal(left: Any, right: Any, budget: list[int]) -> bool:
+    """`==` where an error counts as true: how lists and maps compare their elements in cel-go."""
+    try:
+        return _equal(left, right, budget)
+    except Failure as failure:
+        if str(failure) == COST_EXCEEDED:
+            raise
+        return True
+
+
 COST_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
 
 def _equal_lists(left: tuple[Any, ...], right: Any, budget: list[int]) -> bool:
     if type(right) is not tuple or len(left) != len(right):
         return False
-    return all(_equal(mine, theirs, budget) for mine, theirs in zip(left, right, strict=True))
+    return all(_not_unequal(mine, theirs, budget) for mine, theirs in zip(left, right, strict=True))
 
 
 def _equal_maps(left: dict[Any, Any], right: Any, budget: list[int]) -> bool:
     if not isinstance(right, dict) or len(left) != len(right):
         return False
-    return all(key in right and _equal(value, right[key], budget) for key, value in left.items())
+    return all(key in right and _not_unequal(value, right[key], budget) for key, value in left.items())
 
 
 def _equal_optionals(left: Optional, right: Any, budget: list[int]) -> bool:
@@ -203,6 +235,8 @@ def compare(left: Any, right: Any) -> int:
         raise no_overload()
     if left != left or right != right:  # noqa: PLR0124 - only NaN differs from itself
         raise Failure("NaN values cannot be ordered")
+    if kind is float or other is float:
+        left, right = float(left), float(right)
     return int(left > right) - int(left < right)
 
 

@@ -13,15 +13,25 @@ from dradriver.cel import values
 from dradriver.cel.declarations import Overload, function, member
 from dradriver.cel.kinds import BOOL, BYTES, DOUBLE, DYN, INT, STRING, UINT, A, Type, list_of, optional_of
 from dradriver.cel.libraries.sets import contained
-from dradriver.cel.values import NONE, Failure, Optional, bounded, compare, equal, sized
+from dradriver.cel.values import NONE, Failure, Optional, bounded, compare, equals_surely, sized
 
-_COMPARABLE = (INT, UINT, DOUBLE, BOOL, STRING, BYTES)
+COMPARABLE: tuple[Type, ...] = (INT, UINT, DOUBLE, BOOL, STRING, BYTES)
 _CEL_LISTS_SINCE = 34
 _INCLUDES_SINCE = 36
 
 
+def _order(left: Any, right: Any) -> int:
+    """Values of different types have no order, and none is preferred."""
+    if type(left) is not type(right) and compare(left, left) == compare(right, right):
+        try:
+            return compare(left, right)
+        except Failure:
+            return 0
+    return compare(left, right)
+
+
 def _is_sorted(elements: tuple[Any, ...]) -> bool:
-    return all(compare(mine, next_) <= 0 for mine, next_ in pairwise(elements))
+    return all(_order(mine, next_) <= 0 for mine, next_ in pairwise(elements))
 
 
 def _sum(zero: float) -> Any:
@@ -42,7 +52,7 @@ def _extreme(name: str, sign: int) -> Any:
             raise Failure(f"{name} called on empty list")
         best = elements[0]
         for element in elements[1:]:
-            if compare(element, best) == sign:
+            if _order(element, best) == sign:
                 best = element
         return best
 
@@ -50,16 +60,16 @@ def _extreme(name: str, sign: int) -> Any:
 
 
 def _index_of(elements: tuple[Any, ...], value: Any) -> int:
-    return next((index for index, element in enumerate(elements) if equal(element, value)), -1)
+    return next((index for index, element in enumerate(elements) if equals_surely(element, value)), -1)
 
 
 def _last_index_of(elements: tuple[Any, ...], value: Any) -> int:
     indices = range(len(elements) - 1, -1, -1)
-    return next((index for index in indices if equal(elements[index], value)), -1)
+    return next((index for index in indices if equals_surely(elements[index], value)), -1)
 
 
 def _includes(target: Any, value: Any) -> bool:
-    return contained(value, target) if type(target) is tuple else equal(target, value)
+    return contained(value, target) if type(target) is tuple else equals_surely(target, value)
 
 
 def _slice(elements: tuple[Any, ...], start: int, end: int) -> tuple[Any, ...]:
@@ -119,7 +129,7 @@ def _distinct(elements: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _of_each(name: str, result: Type | None, implementation: Any) -> tuple[Overload, ...]:
-    return tuple(member(name, (list_of(kind),), result or kind, implementation) for kind in _COMPARABLE)
+    return tuple(member(name, (list_of(kind),), result or kind, implementation) for kind in COMPARABLE)
 
 
 _LIST = list_of(A)
@@ -141,7 +151,7 @@ OVERLOADS: tuple[Overload, ...] = (
         member(
             "sort", (list_of(kind),), list_of(kind), lambda elements: sort(elements, elements), since=_CEL_LISTS_SINCE
         )
-        for kind in _COMPARABLE
+        for kind in COMPARABLE
     ),
     function("lists.range", (INT,), list_of(INT), _range, since=_CEL_LISTS_SINCE),
     member("reverse", (_LIST,), _LIST, lambda elements: elements[::-1], since=_CEL_LISTS_SINCE),

@@ -14,6 +14,7 @@ from dradriver.cel.libraries.patterns import Instruction, Operation, PatternErro
 MAX_REPEAT = 1000
 MAX_PROGRAM = 10_000
 MAX_DEPTH = 100
+_LONGEST_CATEGORY = 2
 
 _REPEAT = re.compile(r"\{([0-9]{1,9})(?:(,)([0-9]{1,9})?)?\}")
 _GROUP = re.compile(r"\(\?(?:P?<([A-Za-z0-9_]+)>|([imsU]*)(?:-([imsU]+))?([:)]))")
@@ -180,6 +181,8 @@ class _Parser:
     def _property(self, rest: str) -> CharSet:
         named = _PROPERTY.match(rest)
         name = (named[2] or named[3]) if named else ""
+        if named is not None and len(name) > _LONGEST_CATEGORY and name != "Any":
+            raise PatternError("scripts are not modelled by gpupool", named[0])
         if named is None or (name not in CATEGORIES and name != "Any"):
             raise PatternError("invalid character class range", "\\" + rest[:12])
         self.at += 1 + named.end()

@@ -6,12 +6,12 @@ from typing import Any
 
 from dradriver.cel.declarations import Overload, function
 from dradriver.cel.kinds import BOOL, A, list_of
-from dradriver.cel.values import equal
+from dradriver.cel.values import equals_surely
 
 
 def contained(value: Any, elements: tuple[Any, ...]) -> bool:
     """Whether a list has an element equal to a value."""
-    return any(equal(element, value) for element in elements)
+    return any(equals_surely(element, value) for element in elements)
 
 
 def _contains(whole: tuple[Any, ...], part: tuple[Any, ...]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from typing import Any
 
 from dradriver.cel.declarations import Overload, function, member
@@ -16,7 +17,7 @@ _DOUBLE = re.compile(
 )
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})
-_LONGEST_EXPONENT = 21
+_LONGEST_EXPONENT = 6
 _SHORTEST_EXPONENT = -4
 
 
@@ -62,12 +63,10 @@ def text_of_double(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
-    text = repr(value)
-    mantissa, _, exponent = f"{value:e}".partition("e")
+    digits, _, exponent = f"{Decimal(repr(value)).normalize():e}".partition("e")
     if _SHORTEST_EXPONENT <= int(exponent) < _LONGEST_EXPONENT:
-        return text.removesuffix(".0") if "e" not in text else f"{value:f}".rstrip("0").rstrip(".")
-    mantissa = text.partition("e")[0].removesuffix(".0") if "e" in text else mantissa.rstrip("0").rstrip(".")
-    return f"{mantissa}e{int(exponent):+03d}"
+        return f"{Decimal(repr(value)).normalize():f}"
+    return f"{digits}e{int(exponent):+03d}"
 
 
 def _text_of_bytes(value: bytes) -> str:
@@ -129,6 +128,9 @@ OVERLOADS: tuple[Overload, ...] = (
     member("startsWith", _TEXTS, BOOL, str.startswith),
     member("endsWith", _TEXTS, BOOL, str.endswith),
 )
+
+CONVERSIONS = frozenset({"bool", "bytes", "double", "int", "string", "uint"})
+"""Functions named after the type that they convert to."""
 
 TYPES = {
     "bool": BOOL,
