@@ -151,6 +151,8 @@ class Connection:
             metadata = page.get("metadata") or {}
             api_version, kind = page.get("apiVersion", ""), str(page.get("kind", "")).removesuffix("List")
             for item in page.get("items") or ():
+                if not isinstance(item, dict):
+                    raise ClusterError(f"GET {path} on {self.server}: item {str(item)[:80]!r} is no object")
                 item.setdefault("apiVersion", api_version)
                 item.setdefault("kind", kind)
                 items.append(item)
@@ -162,7 +164,7 @@ class Connection:
         body = self._sender.send(request, self._seconds)
         try:
             document = json.loads(body)
-        except ValueError:
+        except (ValueError, RecursionError):
             document = None
         if not isinstance(document, dict):
             raise ClusterError(

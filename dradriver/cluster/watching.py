@@ -52,11 +52,12 @@ class Watch(Iterator[tuple[str, dict[str, Any]]]):
     def _event(self, line: bytes) -> tuple[str, dict[str, Any]]:
         try:
             event = json.loads(line)
-            kind, content = event["type"], event["object"]
-        except (ValueError, KeyError, TypeError) as error:
-            self.close()
-            raise ClusterError(
-                f"WATCH {self._path} on {self._server}: {line[:80]!r} is no watch event: "
-                "check that the address is an API server's"
-            ) from error
-        return str(kind), content
+        except (ValueError, RecursionError):
+            event = None
+        if isinstance(event, dict) and isinstance(event.get("type"), str) and isinstance(event.get("object"), dict):
+            return event["type"], event["object"]
+        self.close()
+        raise ClusterError(
+            f"WATCH {self._path} on {self._server}: {line[:80]!r} is no watch event: "
+            "check that the address is an API server's"
+        )

@@ -171,6 +171,12 @@ def test_a_list_without_items_is_empty(server: Any, connection: cluster.Connecti
     assert connection.list("/api/v1/pods") == ([], "3")
 
 
+def test_a_list_of_what_are_no_objects_is_an_error(server: Any, connection: cluster.Connection) -> None:
+    server.script = lambda asked: asked.reply({"kind": "PodList", "items": [7]})
+    with pytest.raises(cluster.ClusterError, match="item '7' is no object"):
+        connection.list("/api/v1/pods")
+
+
 def test_a_list_whose_pages_expire_is_begun_again_and_at_last_read_whole(
     server: Any, connection: cluster.Connection
 ) -> None:

@@ -304,7 +304,11 @@ def test_a_handler_that_fails_is_logged_and_the_copy_goes_on(
     ]
 
 
-@pytest.mark.parametrize("line", [b"<html>\n", b'{"type":"ADDED","object":{"kind":"Pod"}}\n', b'{"type":"ADDED"}\n'])
+@pytest.mark.parametrize(
+    "line",
+    [b"<html>\n", b'{"type":"ADDED","object":{"kind":"Pod"}}\n', b'{"type":"ADDED","object":7}\n', b"[" * 9999 + b"\n"],
+    ids=["html", "nameless", "no object", "deep"],
+)
 def test_what_is_no_event_is_an_error_and_the_reflector_goes_on(
     server: Any, start: Start, eventually: Eventually, line: bytes
 ) -> None:
