@@ -34,7 +34,7 @@ class Disk:
         self.sync_directory(target.parent)
 
     def remove(self, path: Path) -> None:
-        """Remove a file, for good; one that is gone already is no error."""
+        """Remove a file; one that is gone already is no error."""
         path.unlink(missing_ok=True)
 
     def sync_directory(self, directory: Path) -> None:

@@ -5,7 +5,7 @@ NodeError
 ├── JournalError     the journal cannot take a record (full disk); the call that needed it fails, state stays whole
 ├── CdiError         a CDI file cannot be written, or names a device node that does not exist
 ├── PrepareError     one claim cannot be prepared; its message goes to the kubelet and into the pod's events
-└── BusyError        another call or another instance holds the node's state for too long
+└── LockError        the node's lock cannot be had: another call or another instance is at work for too long
 """
 
 from __future__ import annotations
@@ -31,5 +31,5 @@ class PrepareError(NodeError):
     """One claim cannot be prepared; other claims of the same call are not affected."""
 
 
-class BusyError(NodeError):
-    """Another call or another instance holds the node's state for too long."""
+class LockError(NodeError):
+    """The node's lock cannot be had: another call or another instance is at work for too long."""

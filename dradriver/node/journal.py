@@ -155,6 +155,8 @@ class Journal:
             return self._replace_damaged(replay)
         self._length = replay.length
         self._cut()
+        if not replay.records:
+            self._disk.sync_directory(self.path.parent)  # the file may be new, and must not be lost with its name
         return replay.records
 
     def _replace_damaged(self, replay: Replay) -> tuple[Record, ...]:

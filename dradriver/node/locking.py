@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from dradriver.node.errors import BusyError
+from dradriver.node.errors import LockError
 
 _POLL_SECONDS = 0.02
 
@@ -27,12 +27,12 @@ class NodeLock:
 
     @contextlib.contextmanager
     def held(self, seconds: float) -> Iterator[None]:
-        """Hold the lock. Raises BusyError when it is not free in time."""
+        """Hold the lock. Raises LockError when it is not free in time."""
         deadline = time.monotonic() + seconds
         if not self._threads.acquire(timeout=seconds):
             raise self._busy(seconds)
         try:
-            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = self._open()
             try:
                 self._lock(descriptor, deadline, seconds)
                 yield
@@ -40,6 +40,12 @@ class NodeLock:
                 os.close(descriptor)
         finally:
             self._threads.release()
+
+    def _open(self) -> int:
+        try:
+            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise LockError(f"lock {self._path} cannot be opened: {error.strerror}; check --plugins-dir") from error
 
     def _lock(self, descriptor: int, deadline: float, seconds: float) -> None:
         while True:
@@ -52,8 +58,8 @@ class NodeLock:
             else:
                 return
 
-    def _busy(self, seconds: float) -> BusyError:
-        return BusyError(
+    def _busy(self, seconds: float) -> LockError:
+        return LockError(
             f"{self._path} was not free within {seconds:g} s: another prepare or another instance of the plugin "
             "is at work; the kubelet tries again"
         )

@@ -12,7 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dradriver import hardware
+from dradriver.node import logs
 from dradriver.node.disk import Disk
+
+log = logs.Logger("numbering")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +69,15 @@ class Numbers:
         self._disk = disk or Disk()
 
     def assign(self, gpus: Sequence[hardware.Gpu], held: Collection[str]) -> Mapping[str, int]:
-        """Numbers by GPU UUID of the GPUs present, remembered before they are used. Raises OSError."""
+        """Numbers by GPU UUID of the GPUs present; one that cannot be remembered is not given."""
         remembered = self._read()
         numbered = assign(gpus, remembered, held)
         if numbered != remembered:
-            self._write(numbered)
+            try:
+                self._write(numbered)
+            except OSError as error:
+                log.problem("cannot remember device numbers", file=self._path, error=error.strerror)
+                numbered = remembered
         present = {gpu.uuid for gpu in gpus}
         return {entry.uuid: entry.number for entry in numbered if entry.uuid in present}
 

@@ -6,6 +6,7 @@ Counting needs no metrics library: that is loaded at the first scrape, not at st
 from __future__ import annotations
 
 import contextlib
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -158,14 +159,19 @@ class HttpServer:
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it so
                 log.debug("http", line=format % args)
 
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, _request: object, client_address: object) -> None:
+                log.debug("http request failed", client=client_address, error=repr(sys.exception()))
+
         try:
-            self._server = ThreadingHTTPServer((host, port), Handler)
+            self._server = Server((host, port), Handler)
         except OSError as error:
             raise SettingsError(
                 f"cannot listen on {host or '*'}:{port}: {error.strerror}; "
                 "choose another --health-port or --metrics-port"
             ) from error
-        self._server.daemon_threads = True
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="http", daemon=True
         )

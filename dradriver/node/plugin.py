@@ -223,7 +223,8 @@ class Plugin:
         if not self._told_first:
             self._told_first = True
             log.info("slices are published", node=self._settings.node_name, seconds=time.monotonic() - self._started)
-            self._wake.set()  # the server answers: doubtful claims can be looked at
+            if self._state.doubtful():
+                self._wake.set()  # the server answers: they can be looked at
 
     def _look_after(self) -> None:
         """Until stop: read the hardware, publish it, and catch up on what could not be done before."""

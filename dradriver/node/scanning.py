@@ -55,7 +55,7 @@ class Scanner:
         with self._lock:
             try:
                 scan = self._read()
-            except (hardware.NvmlError, OSError) as error:
+            except hardware.NvmlError as error:
                 self._close()
                 self._tell({f"{error}"})
                 scan = Scan(problem=str(error))

@@ -88,7 +88,7 @@ class SocketServer:
         if self._server is not None:
             self._server.stop(grace).wait(grace + 5)
             self._server = None
-        self.path.unlink(missing_ok=True)
+            self.path.unlink(missing_ok=True)
 
     def restart(self) -> None:
         """Serve on a new socket: the kubelet takes it for a new plugin and registers it again."""

@@ -51,7 +51,7 @@ class State:
         self._unrecorded: set[api.UID] = set()
 
     def recover(self) -> None:
-        """Bring disk and state together at start. Raises JournalError, BusyError."""
+        """Bring disk and state together at start. Raises JournalError, LockError."""
         with self._lock.held(LOCK_SECONDS):
             self._holdings = _fold(self._journal.open())
             damaged = self._journal.set_aside is not None
@@ -100,7 +100,7 @@ class State:
         Raises:
             PrepareError: from `plan`; nothing was changed.
             JournalError, CdiError: nothing stays of a claim that was not prepared before.
-            BusyError: the lock was not free.
+            LockError: the lock was not free.
         """
         with self._changing():
             known = self._holdings.get(uid)
@@ -125,7 +125,7 @@ class State:
     def unprepare(self, uid: api.UID) -> bool:
         """Release a claim; needs neither the claim, nor a server, nor a GPU. Whether it was held.
 
-        Raises CdiError when its file cannot be removed, BusyError when the lock was not free. A full disk is no error:
+        Raises CdiError when its file cannot be removed, LockError when the lock was not free. A full disk is no error:
         the claim is released and the record is written later.
         """
         with self._changing():
@@ -142,7 +142,7 @@ class State:
         return tuple(claim for claim in self.held() if claim.uid in self._doubtful)
 
     def confirm(self, uid: api.UID) -> None:
-        """A doubtful claim turned out to be true: write its file. Raises CdiError, BusyError, JournalError."""
+        """A doubtful claim turned out to be true: write its file. Raises CdiError, LockError, JournalError."""
         with self._changing():
             holding = self._holdings.get(uid)
             # Device nodes move between boots: a claim of another one waits for the kubelet to prepare it again.
@@ -153,7 +153,7 @@ class State:
             self._doubtful.discard(uid)
 
     def settle(self) -> None:
-        """Catch up on records that a full disk refused. Raises BusyError, JournalError."""
+        """Catch up on records that a full disk refused. Raises LockError, JournalError."""
         if self._unrecorded:
             with self._changing():
                 pass

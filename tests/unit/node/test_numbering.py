@@ -41,6 +41,15 @@ def test_a_file_damaged_from_outside_gives_pci_order_again(tmp_path: Path) -> No
     assert Numbers(path).assign([_gpu("a", 1)], ()) == {"a": 0}
 
 
+def test_a_number_that_cannot_be_remembered_is_not_given(tmp_path: Path) -> None:
+    numbers = Numbers(tmp_path / "numbers.json")
+    numbers.assign([_gpu("a", 1)], ())
+    tmp_path.joinpath(".numbers.json.tmp").mkdir()  # in the way of the next write
+    assert numbers.assign([_gpu("a", 1), _gpu("b", 2)], ()) == {"a": 0}
+    tmp_path.joinpath(".numbers.json.tmp").rmdir()
+    assert numbers.assign([_gpu("a", 1), _gpu("b", 2)], ()) == {"a": 0, "b": 1}
+
+
 cards = st.lists(st.tuples(st.sampled_from("abcdef"), st.integers(0, 5)), unique_by=(lambda c: c[0], lambda c: c[1]))
 
 

@@ -18,6 +18,7 @@ import pytest
 from dradriver import api, cluster, hardware
 from dradriver.cluster.requesting import Request
 from dradriver.node import Plugin, Settings, SettingsError, registration
+from dradriver.node.locking import NodeLock
 from dradriver.node.settings import Address
 from dradriver.protocol import dra_v1_pb2, dra_v1beta1_pb2, pluginregistration_pb2, services
 
@@ -161,11 +162,20 @@ def test_a_refused_registration_shows_and_the_socket_is_made_anew(
     wait_until(lab.registration_socket.is_socket)
     lab.register(success=False)
     assert any("unknown version" in problem for problem in plugin.status().problems)
-    first = lab.registration_socket.stat().st_ino
-    wait_until(lambda: lab.registration_socket.exists() and lab.registration_socket.stat().st_ino != first)
+    first = _identity(lab.registration_socket)
+    wait_until(lambda: _identity(lab.registration_socket) not in (first, None))
     wait_until(lambda: _try_register(lab))
     lab.registration_socket.unlink()
     wait_until(lab.registration_socket.is_socket)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file this is, None while there is none; inode numbers alone are used again at once."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_ctime_ns
 
 
 def _try_register(lab: Lab) -> bool:
@@ -212,9 +222,7 @@ def test_every_claim_gets_its_own_answer(running: Lab, make_claim: Make) -> None
     assert running.cdi_files() == {"k8s.gpu.gpupool.dev-claim_uid-good.json"}
 
 
-def test_an_error_nobody_foresaw_is_that_claims_alone(
-    running: Lab, make_claim: Make
-) -> None:
+def test_an_error_nobody_foresaw_is_that_claims_alone(running: Lab, make_claim: Make) -> None:
     good, bad = make_claim("good", "gpu-0"), make_claim("bad", "gpu-1")
     for claim in (good, bad):
         running.server.put_claim(claim)
@@ -346,6 +354,30 @@ def _get(port: int, path: str) -> tuple[int, str]:
         return response.status, response.read().decode()
     finally:
         connection.close()
+
+
+def test_registration_is_answered_while_prepare_waits_for_the_lock(running: Lab, make_claim: Make) -> None:
+    running.server.put_claim(claim := make_claim("train", "gpu-0"))
+    waiting = threading.Thread(target=running.prepare, args=(claim,))
+    with NodeLock(running.dra_socket.with_name("serialize.lock")).held(1):
+        waiting.start()
+        assert running.register().name == "gpu.gpupool.dev"
+        assert running.cdi_files() == set()
+    waiting.join(10)
+    assert running.cdi_files() == {"k8s.gpu.gpupool.dev-claim_uid-train.json"}
+
+
+def test_a_start_that_fails_leaves_the_sockets_of_a_running_plugin_alone(running: Lab) -> None:
+    second = Plugin(
+        replace(running.settings, state_dir=running.dra_socket / "state"),
+        opening_nvml=_Nvml,  # type: ignore[arg-type]  # not reached
+        opening_connection=running.server.connection,
+        roots=hardware.Roots.under(running.root),
+    )
+    with pytest.raises(SettingsError):
+        second.run()
+    assert running.dra_socket.is_socket()
+    assert running.registration_socket.is_socket()
 
 
 def test_probes_tell_what_is_missing(lab: Lab, wait_until: Wait) -> None:

@@ -14,7 +14,7 @@ import pytest
 from dradriver import api
 from dradriver.node.claims import PreparedClaim
 from dradriver.node.disk import Disk
-from dradriver.node.errors import BusyError, CdiError, JournalError, PrepareError
+from dradriver.node.errors import CdiError, JournalError, LockError, PrepareError
 from dradriver.node.locking import NodeLock
 from dradriver.node.state import State
 
@@ -303,7 +303,7 @@ def _check_whole(node: Any, state: State, make: Make) -> None:
 
 def test_a_lock_held_elsewhere_is_waited_for_and_then_told(tmp_path: Path) -> None:
     first, second = NodeLock(tmp_path / "lock"), NodeLock(tmp_path / "lock")
-    with first.held(1), pytest.raises(BusyError, match="another instance"), second.held(0.05):
+    with first.held(1), pytest.raises(LockError, match="another instance"), second.held(0.05):
         pass
     with second.held(0.05):
         pass
