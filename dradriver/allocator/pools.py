@@ -63,16 +63,16 @@ class PoolView:
 class Pool:
     """A pool as the whole cluster sees it.
 
-    `slices` are those of the newest generation by name, `older` the rest. `invalid` says why no device of the pool
-    may be allocated (two devices of one name, a counter that does not exist), None if the pool is sound;
-    `node` is the node that every slice names, if there is one.
+    `slices` are those of the newest generation by name, `published` those of all generations. `invalid` says why no
+    device of the pool may be allocated (two devices of one name, a counter that does not exist), None if it is sound
+    (a node judges the slices for it alone, so a name that two nodes' slices have keeps nobody from using it). `node` is the node that every slice names, if there is one.
     """
 
     id: PoolID
     kubernetes: api.Kubernetes = field(repr=False)
     generation: int
     slices: tuple[api.ResourceSlice, ...]
-    older: tuple[api.ResourceSlice, ...] = ()
+    published: tuple[api.ResourceSlice, ...] = ()
     complete: bool = True
     invalid: str | None = None
     node: str | None = None
@@ -118,7 +118,7 @@ class Pool:
             return self._build(here, self.slices, repaired=True) if here else None
         if self.node == node.name and self._local is not None:
             return self._local
-        relevant = [s for s in (*self.slices, *self.older) if self._serves(s, node)]
+        relevant = [s for s in self.published if self._serves(s, node)]
         if not relevant:
             return None
         newest = max(s.pool.generation for s in relevant)
@@ -151,7 +151,7 @@ class Pool:
         if not self._pool_wide:
             seen = self._build(here)
             return seen if complete else replace(seen, incomplete=True)
-        everywhere = [s for s in (*self.slices, *self.older) if s.pool.generation == here[0].pool.generation]
+        everywhere = [s for s in self.published if s.pool.generation == here[0].pool.generation]
         if not complete and len(everywhere) != wanted:
             return PoolView(self.id, incomplete=True)
         return self._build(here, () if complete else everywhere)
@@ -182,7 +182,7 @@ class Pool:
 
     def checked(self) -> Pool:
         """The same pool with what is computed once: whether it is valid, and its view if it is for one node alone."""
-        here = [s for s in self.slices if self._understands(s)]
+        here = [s for s in self.published if s.pool.generation == self.generation and self._understands(s)]
         return replace(
             self,
             invalid=self._build(here, self.slices).invalid,
@@ -222,7 +222,8 @@ def _pool(pool: PoolID, slices: Sequence[api.ResourceSlice], kubernetes: api.Kub
         kubernetes=kubernetes,
         generation=newest,
         slices=current,
-        older=tuple(s for s in slices if s.pool.generation != newest),
+        # Slices for one node first, as upstream sorts them: where counts differ, that of the first is believed.
+        published=tuple(sorted(slices, key=lambda s: not s.node_name)),
         complete=len(current) == current[0].pool.resource_slice_count,
         node=node_names.pop() if len(node_names) == 1 else None,
         _candidates={id(s): _candidates(s, kubernetes) for s in slices},

@@ -132,16 +132,16 @@ def check_constraints(claim: api.ResourceClaim, index: int) -> None:
             raise Abort(Failed(f"claim {full_name(claim)}, {message}", index))
 
 
-def check_total(cluster: Cluster, claim: api.ResourceClaim, index: int, least: Sequence[tuple[str, int]]) -> None:
-    """Refuse more devices than a claim can be given. `least` is the smallest number for each request. Raises Abort."""
-    total = 0
-    for request, count in least:
-        if total + count > RESULTS_LIMIT and cluster.kubernetes.minor >= REMAINDER_NAMED_MINOR:
-            message = (
-                f"adding {count} devices exceeds the claim limit of {RESULTS_LIMIT}, with {total} already accounted for"
-            )
-            raise Abort(Failed(f"claim {full_name(claim)}, request {request}: {message}", index, request))
-        total += count
+def check_addition(cluster: Cluster, claim: api.ResourceClaim, wanted: Wanted, count: int, total: int) -> None:
+    """Refuse a request that takes a claim over the limit, as since 1.37 (`check_total` does before). Raises Abort."""
+    if total + count > RESULTS_LIMIT and cluster.kubernetes.minor >= REMAINDER_NAMED_MINOR:
+        limit = f"the claim limit of {RESULTS_LIMIT}, with {total} already accounted for"
+        message = f"claim {full_name(claim)}, request {wanted.request}: adding {count} devices exceeds {limit}"
+        raise Abort(Failed(message, wanted.claim, wanted.request))
+
+
+def check_total(claim: api.ResourceClaim, index: int, total: int) -> None:
+    """Refuse more devices than a claim can be given. Raises Abort."""
     if total > RESULTS_LIMIT:
         message = f"number of requested devices {total} exceeds the claim limit of {RESULTS_LIMIT}"
         raise Abort(Failed(f"claim {full_name(claim)}: {message}", index))

@@ -25,6 +25,7 @@ from dradriver.allocator.requesting import (
     Abort,
     Failed,
     Wanted,
+    check_addition,
     check_constraints,
     check_total,
     check_wanted,
@@ -158,12 +159,12 @@ class _Search:
 
     def _check(self) -> None:
         for index, claim in enumerate(self._claims):
-            least = [
-                (step.options[0].request, min(self._count(claim, wanted) for wanted in step.options))
-                for step in self._steps
-                if step.claim == index
-            ]
-            check_total(self._cluster, claim, index, least)
+            total = 0
+            for step in (s for s in self._steps if s.claim == index):
+                least = min(self._count(claim, wanted) for wanted in step.options)
+                check_addition(self._cluster, claim, step.options[0], least, total)
+                total += least
+            check_total(claim, index, total)
             check_constraints(claim, index)
 
     def _count(self, claim: api.ResourceClaim, wanted: Wanted) -> int:
