@@ -52,7 +52,7 @@ class Server:
 
 def kubectl_path() -> str:
     beside = Path(sys.executable).with_name("kubectl")
-    found = str(beside) if beside.exists() else shutil.which("kubectl")
+    found = os.environ.get("KUBECTL") or (str(beside) if beside.exists() else shutil.which("kubectl"))
     if found is None:
         pytest.skip("kubectl is not installed")
     return found

@@ -139,18 +139,20 @@ def _token(kind: FieldType, item: Any) -> str:
     return "k:" + json.dumps({key: item[key] for key in sorted(kind.keys) if key in item}, separators=(",", ":"))
 
 
-def apply(schemas: Schemas, name: str, current: Json | None, config: Json, entry: Json) -> Json:
+def apply(schemas: Schemas, name: str, current: Json, config: Json, entry: Json) -> Json:
     """Server-side apply of a configuration.
 
     Args:
         schemas: The shapes of the version of the request.
         name: The kind.
-        current: The object, None when it is to be created.
+        current: The object, empty when it is to be created.
         config: What is applied.
         entry: The `managedFields` entry to write, without its fields: manager, operation, apiVersion, time.
     """
-    managed: list[Json] = (current or {}).get("metadata", {}).get("managedFields", [])
-    mine = next((e for e in managed if all(e.get(k) == entry[k] for k in ("manager", "operation"))), None)
+    managed: list[Json] = current.get("metadata", {}).get("managedFields", [])
+    mine = next(
+        (e for e in managed if all(e.get(k) == entry.get(k) for k in ("manager", "operation", "subresource"))), None
+    )
     others = [e for e in managed if e is not mine]
     tree = _owned(schemas, name, config)
     for field in ("f:name", "f:namespace"):

@@ -76,7 +76,7 @@ class Authorizer:
         changed = [d for d in new.get("devices", ()) if d not in before]
         changed += [d for d in before if d not in new.get("devices", ())]
         verbs = ["arbitrary-node:update", *(["associated-node:update"] if caller.node else [])]
-        for driver in {device["driver"] for device in changed}:
+        for driver in {device.get("driver", "") for device in changed}:
             if not binding and not any(caller.may(verb, f"{resource}/driver", driver) for verb in verbs):
                 why = f'User "{caller.user}" cannot {verbs[-1]} resource "resourceclaims/driver" named "{driver}"'
                 raise statuses.forbidden(target.kind, target.name, why)

@@ -60,7 +60,11 @@ def read_document(body: bytes) -> Any:
 
 def read_object(body: bytes) -> Json:
     """Read a body that must be an object. Raises RefusedError."""
-    document = read_document(body)
+    return as_object(read_document(body))
+
+
+def as_object(document: Any) -> Json:
+    """A part of a body that must be an object, as must its metadata. Raises RefusedError."""
     if not isinstance(document, dict) or not isinstance(document.get("metadata", {}), dict):
         raise statuses.bad_request(f"the object provided is unrecognized: it is no object: {str(document)[:80]}")
     return document

@@ -48,7 +48,12 @@ class Rules:
                 status.pop("devices", None)
         elif old is None and kind is kinds.POD:
             defaults = {"restartPolicy": "Always", "terminationGracePeriodSeconds": 30, "enableServiceLinks": True}
-            new["spec"] = {**defaults, "schedulerName": "default-scheduler", "dnsPolicy": "ClusterFirst", **new["spec"]}
+            new["spec"] = {
+                **defaults,
+                "schedulerName": "default-scheduler",
+                "dnsPolicy": "ClusterFirst",
+                **(new.get("spec") or {}),
+            }
             new["status"] = {"phase": "Pending", "qosClass": "BestEffort"}
         elif old is None and kind is kinds.NAMESPACE:
             new["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = new["metadata"]["name"]

@@ -10,6 +10,7 @@ import functools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from dradriver import api
@@ -95,33 +96,38 @@ class Schemas:
             for place, item in _items(known.type, inner):
                 yield from self.unknown(known.type.name, item, here + place)
 
-    def normalize(self, name: str, value: Any) -> Any:
+    def normalize(self, name: str, value: Any, path: str = "") -> Any:
         """A copy as a server keeps it: without unknown fields and those whose gate is off, quantities in one form.
 
         Raises:
-            QuantityError: a quantity is none.
+            ApiError: a value is not of its type.
         """
-        if name == "quantity" and isinstance(value, str | int | float):
-            return str(api.Quantity.parse(str(value).strip()))
         shape = self.shape(name)
-        if shape is None or not isinstance(value, Mapping):
-            return value
+        if shape is None:
+            return _scalar(name, value, path)
+        if not isinstance(value, Mapping):
+            raise api.WireError(path or name, f"expected an object, got {value!r}")
         kept: dict[str, Any] = {}
         for key, inner in value.items():
             known = shape.fields.get(key)
+            if inner is None:
+                continue
             if known is None:
                 if shape.open or key in ("apiVersion", "kind"):
                     kept[key] = inner
             elif known.gate is None or self._kubernetes.enabled(known.gate):
-                kept[key] = self._normalize_field(known.type, inner)
+                kept[key] = self._normalize_field(known.type, inner, f"{path}.{key}" if path else key)
         return kept
 
-    def _normalize_field(self, kind: FieldType, value: Any) -> Any:
-        if kind.form == "list" and isinstance(value, list):
-            return [self.normalize(kind.name, item) for item in value]
-        if kind.form == "map" and isinstance(value, Mapping):
-            return {key: self.normalize(kind.name, item) for key, item in value.items()}
-        return self.normalize(kind.name, value)
+    def _normalize_field(self, kind: FieldType, value: Any, path: str) -> Any:
+        if kind.form == "item":
+            return self.normalize(kind.name, value, path)
+        wanted = list if kind.form == "list" else dict
+        if not isinstance(value, wanted):
+            raise api.WireError(path, f"expected a {kind.form}, got {value!r}")
+        if isinstance(value, dict):
+            return {key: self.normalize(kind.name, item, f"{path}.{key}") for key, item in value.items()}
+        return [self.normalize(kind.name, item, f"{path}[{index}]") for index, item in enumerate(value)]
 
     def _exists(self, field: Field) -> bool:
         return field.gate is None or field.gate in self._kubernetes.gates
@@ -142,6 +148,23 @@ class Schemas:
                 found[prefix + name]["x-kubernetes-preserve-unknown-fields"] = True
             waiting.extend(field.type.name for field in fields.values())
         return found
+
+
+def _scalar(name: str, value: Any, path: str) -> Any:
+    """A value of one of the scalar types, checked; a quantity in the form the server writes, a time as it is."""
+    if name == "any":
+        return value
+    kind: Any = {"int": int, "bool": bool}.get(name, str)
+    if name == "quantity" and type(value) in (int, float):
+        value = str(value)
+    if type(value) is not kind:
+        raise api.WireError(path or name, f"expected {kind.__name__}, got {value!r}")
+    try:
+        if name == "time":
+            datetime.fromisoformat(value)
+        return str(api.Quantity.parse(value.strip())) if name == "quantity" else value
+    except ValueError as error:
+        raise api.WireError(path or name, f"expected a {name}, got {value!r}") from error
 
 
 def _items(kind: FieldType, value: Any) -> Iterator[tuple[str, Any]]:

@@ -18,7 +18,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from dradriver import api
 from dradriver.lab.apiserver import kinds
 from dradriver.lab.apiserver.authorizing import Authorizer
-from dradriver.lab.apiserver.handling import Answer, Endpoints, Logs, Request
+from dradriver.lab.apiserver.handling import Endpoints, Logs
+from dradriver.lab.apiserver.requesting import Answer, Request
 from dradriver.lab.apiserver.statuses import RefusedError
 from dradriver.lab.apiserver.storage import Store
 from dradriver.lab.certificates import Certificates

@@ -285,7 +285,19 @@ ResourceClaimReference
 PodStatus *
   phase: string
   conditions: [Condition|type]
+  containerStatuses: [ContainerStatus|name]
   resourceClaimStatuses: [any|name]
+ContainerStatus *
+  name: string
+  ready: bool
+  restartCount: int
+  state: ContainerState
+ContainerState
+  waiting: ContainerStateReason
+  running: ContainerStateReason
+  terminated: ContainerStateReason
+ContainerStateReason *
+  reason: string
 Node -- A machine that runs pods.
   metadata: ObjectMeta
   spec: NodeSpec
@@ -295,14 +307,45 @@ NodeSpec *
   taints: [any]
 NodeStatus *
   conditions: [Condition|type]
-  addresses: [any|type]
+  addresses: [NodeAddress|type]
+  nodeInfo: NodeSystemInfo
+NodeAddress
+  type: string
+  address: string
+NodeSystemInfo *
+  kubeletVersion: string
 Namespace -- A scope for names.
   metadata: ObjectMeta
   spec: any
   status: any
 Event -- Something that happened to an object.
   metadata: ObjectMeta
+  involvedObject: ObjectReference
+  source: EventSource
+  series: EventSeries
+  reason: string
+  message: string
+  type: string
+  count: int
+  firstTimestamp: time
+  lastTimestamp: time
+  eventTime: time
+  reportingComponent: string
   *
+ObjectReference
+  apiVersion: string
+  kind: string
+  namespace: string
+  name: string
+  uid: string
+  resourceVersion: string
+  fieldPath: string
+EventSource
+  component: string
+  host: string
+EventSeries
+  count: int
+  lastObservedTime: time
 ServiceAccount -- An identity for pods.
   metadata: ObjectMeta
   *

@@ -226,11 +226,11 @@ class Store:
     def _collect(self, owner: str) -> None:
         for kind, key, obj in list(self._everything()):
             owners = obj["metadata"].get("ownerReferences") or ()
-            if any(o["uid"] == owner for o in owners) and not self._has_owner(obj) and not _ending(obj):
+            if any(o.get("uid") == owner for o in owners) and not self._has_owner(obj) and not _ending(obj):
                 self.delete(kind, key, Removal())
 
     def _has_owner(self, obj: Json) -> bool:
-        owners = {reference["uid"] for reference in obj["metadata"]["ownerReferences"]}
+        owners = {reference.get("uid") for reference in obj["metadata"]["ownerReferences"]}
         return any(other["metadata"]["uid"] in owners for _, _, other in self._everything())
 
     def _everything(self) -> Iterator[tuple[Kind, Key, Json]]:

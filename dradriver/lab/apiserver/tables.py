@@ -114,14 +114,14 @@ def _pod_state(meta: Mapping[str, Any], status: Mapping[str, Any], containers: l
 
 def _node(obj: Mapping[str, Any], now: float) -> list[Any]:
     meta, status = obj["metadata"], obj.get("status") or {}
-    ready = next((c["status"] for c in status.get("conditions") or () if c["type"] == "Ready"), "Unknown")
+    ready = next((c.get("status", "") for c in status.get("conditions") or () if c.get("type") == "Ready"), "Unknown")
     state = {"True": "Ready", "False": "NotReady"}.get(ready, "Unknown")
     if (obj.get("spec") or {}).get("unschedulable"):
         state += ",SchedulingDisabled"
     prefix = "node-role.kubernetes.io/"
     roles = ",".join(sorted(k.removeprefix(prefix) for k in meta.get("labels") or {} if k.startswith(prefix)))
     info = status.get("nodeInfo") or {}
-    address = {a["type"]: a["address"] for a in status.get("addresses") or ()}
+    address = {a.get("type"): a.get("address") for a in status.get("addresses") or ()}
     return [
         *(meta["name"], state, roles or _NONE, _own_age(obj, now), info.get("kubeletVersion", "")),
         *(address.get("InternalIP") or _NONE, address.get("ExternalIP") or _NONE),

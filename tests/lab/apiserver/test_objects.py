@@ -5,9 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Self
 
 import pytest
 import yaml
@@ -174,22 +173,129 @@ def test_a_dry_run_leaves_nothing(apiserver: Any) -> None:
 
 @pytest.mark.parametrize("body", [b"[1]", b"{", b"\xff\x00", b'"text"', b'{"metadata": 3}', b"k8s\0\x0a\x05"])
 def test_a_body_that_is_no_object_is_refused_with_a_sentence(apiserver: Any, body: bytes) -> None:
-    status = post(apiserver, CONFIGS, body)
-    assert status["code"] in (400, 415)
+    with Client(apiserver) as client:
+        code, status = client.send("POST", CONFIGS, body)
+    assert code in (400, 415)
     assert status["message"]
 
 
 def test_too_large_a_body_is_refused_before_it_is_sent(apiserver: Any) -> None:
-    assert post(apiserver, CONFIGS, b"", {"Content-Length": str(3 * 1024 * 1024 + 1)})["code"] == 413
+    with Client(apiserver) as client:
+        assert client.send("POST", CONFIGS, length=3 * 1024 * 1024 + 1)[0] == 413
 
 
-def post(server: Any, path: str, body: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> Any:
-    token = yaml.safe_load((server.directory / "admin").read_text())["users"][0]["user"]["token"]
-    context = ssl.create_default_context(cafile=str(server.authority))
-    address = server.api_server.url.removeprefix("https://")
-    connection = http.client.HTTPSConnection(address, timeout=10, context=context)
-    try:
-        connection.request("POST", path, body, {"Authorization": f"Bearer {token}", **headers})
-        return json.load(connection.getresponse())
-    finally:
-        connection.close()
+class Client:
+    """Plain HTTPS, for what no well-behaved client sends."""
+
+    def __init__(self, server: Any) -> None:
+        token = yaml.safe_load((server.directory / "admin").read_text())["users"][0]["user"]["token"]
+        context = ssl.create_default_context(cafile=str(server.authority))
+        address = server.api_server.url.removeprefix("https://")
+        self.connection = http.client.HTTPSConnection(address, timeout=10, context=context)
+        self.headers = {"Authorization": f"Bearer {token}", "Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    def send(
+        self, method: str, path: str, body: bytes = b"", media_type: str = "", length: int | None = None
+    ) -> tuple[int, Any]:
+        extra = {"Content-Type": media_type} | ({} if length is None else {"Content-Length": str(length)})
+        self.connection.request(method, path, body, {**self.headers, **extra})
+        answer = self.connection.getresponse()
+        return answer.status, json.load(answer)
+
+
+POD = {
+    "metadata": {"name": "x", "labels": {"a": "b"}, "ownerReferences": [], "finalizers": []},
+    "spec": {
+        "nodeName": "node-a",
+        "terminationGracePeriodSeconds": 0,
+        "containers": [
+            {"name": "main", "image": "i", "resources": {"limits": {"cpu": "1"}, "claims": [{"name": "c"}]}}
+        ],
+        "resourceClaims": [{"name": "c", "resourceClaimName": "d"}],
+    },
+}
+EVENT = {
+    "metadata": {"name": "x", "namespace": "default"},
+    "involvedObject": {"kind": "Pod", "name": "p"},
+    "source": {"component": "c"},
+    "lastTimestamp": "2026-01-01T00:00:00Z",
+    "count": 1,
+}
+NODE = {
+    "metadata": {"name": "x"},
+    "spec": {"unschedulable": True},
+    "status": {"conditions": [{"type": "Ready", "status": "True"}], "addresses": [{"type": "a", "address": "b"}]},
+}
+SELECTOR = {"cel": {"expression": "device.driver == 'd'"}}
+REQUEST = {"name": "r", "exactly": {"deviceClassName": "c", "selectors": [SELECTOR], "count": 1}}
+CONSTRAINT = {"requests": ["r"], "matchAttribute": "d/a"}
+CLAIM = {"metadata": {"name": "x"}, "spec": {"devices": {"requests": [REQUEST], "constraints": [CONSTRAINT]}}}
+DEVICE = {
+    "name": "gpu-0",
+    "attributes": {"a": {"int": 1}},
+    "capacity": {"m": {"value": "1"}},
+    "taints": [{"key": "k", "effect": "NoSchedule"}],
+}
+SLICE = {
+    "metadata": {"name": "x"},
+    "spec": {"driver": "d", "nodeName": "n", "pool": {"name": "p", "resourceSliceCount": 1}, "devices": [DEVICE]},
+}
+GARBAGE = (None, 0, -1, 1.5, "", "x", True, [], [None], [1], ["x"], {}, {"x": 1}, {"x": None})
+
+
+def spoiled(value: Any) -> Iterator[Any]:
+    """Copies of a document with one part replaced by garbage."""
+    yield from GARBAGE
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from ({**value, key: other} for other in spoiled(inner))
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from ([*value[:place], other, *value[place + 1 :]] for other in spoiled(inner))
+
+
+@pytest.mark.parametrize(
+    ("path", "document"),
+    [
+        (PODS, POD),
+        ("/api/v1/namespaces/default/events", EVENT),
+        ("/api/v1/nodes", NODE),
+        ("/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", CLAIM),
+        ("/apis/resource.k8s.io/v1/resourceslices", SLICE),
+    ],
+)
+def test_no_document_however_spoiled_is_an_internal_error(apiserver: Any, path: str, document: Any) -> None:
+    codes = set()
+    with Client(apiserver) as client:
+        for number, wrong in enumerate(spoiled(document)):
+            body = json.dumps(wrong).encode()
+            code, answer = client.send("POST", path, body)
+            codes.add(code)
+            name = answer["rows"][0]["object"]["metadata"]["name"] if code == 201 else None
+            patch = ("application/merge-patch+json", "application/strategic-merge-patch+json")[number % 2]
+            requests = [("PATCH", f"{path}/{name or 'other'}", body, patch)]
+            requests += [("PATCH", f"{path}/other?fieldManager=m", body, "application/apply-patch+yaml")]
+            if name:
+                requests += [("GET", path, b"", "")]
+                requests += [("DELETE", f"{path}/{name}", b'{"gracePeriodSeconds": 0}', "")]
+            for method, where, content, media_type in requests:
+                code, answer = client.send(method, where, content, media_type)
+                assert code != 500, (method, wrong, answer)
+            client.send("DELETE", f"{path}/other", b'{"gracePeriodSeconds": 0}')
+    assert 500 not in codes
+    assert {400, 422} <= codes
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=x", "limit=-1", "watch=true&resourceVersion=x", "continue=x", "continue=e30="]
+)
+def test_a_parameter_that_is_none_is_refused(apiserver: Any, query: str) -> None:
+    with Client(apiserver) as client:
+        code, answer = client.send("GET", f"{CONFIGS}?{query}")
+    assert code == 400, answer
