@@ -59,7 +59,7 @@ def _hardware(settings: Settings) -> tuple[Callable[[], hardware.Nvml], hardware
     from dradriver import described  # noqa: PLC0415 - brings yaml, only for described hardware
 
     try:
-        description = described.load(settings.nvml)
+        description = described.load(settings.nvml, node=settings.node_name)
         described.materialise(description, settings.dev_root)
     except described.DescriptionError as error:
         raise node.SettingsError(str(error)) from error

@@ -48,13 +48,24 @@ class ApiServer:
 
     def claim(self, namespace: str, name: str) -> api.ResourceClaim:
         """A claim as it is now. Raises ClusterError (NotFoundError when there is none) or WireError."""
+        connection, path = self._claims(namespace)
+        return api.wire.read_claim(connection.get(f"{path}/{name}"))
+
+    def claim_by_uid(self, namespace: str, uid: api.UID) -> api.ResourceClaim | None:
+        """A claim found in the list of its namespace; None when it is gone for certain. Raises as `claim`.
+
+        A 404 to its own path could also mean that the server has dropped this version of the group.
+        """
+        connection, path = self._claims(namespace)
+        items, _ = connection.list(path)
+        return next((api.wire.read_claim(item) for item in items if item["metadata"]["uid"] == uid), None)
+
+    def _claims(self, namespace: str) -> tuple[cluster.Connection, str]:
         self._known.wait(DISCOVERY_SECONDS)
-        served = self._served
-        if self._connection is None or served is None:
+        connection, served = self._connection, self._served
+        if connection is None or served is None:
             raise cluster.UnreachableError("the API server has not answered since this plugin started")
-        return api.wire.read_claim(
-            self._connection.get(f"{served.prefix}/namespaces/{namespace}/resourceclaims/{name}")
-        )
+        return connection, f"{served.prefix}/namespaces/{namespace}/resourceclaims"
 
     def close(self) -> None:
         """Close idle connections."""

@@ -132,23 +132,25 @@ class Plugin:
             prepared=len(self._state.held()),
         )
 
-    def prepare(self, uid: api.UID, namespace: str, name: str, deadline: float) -> PreparedClaim:
+    def prepare(self, uid: api.UID, namespace: str, name: str, wanted: Callable[[], bool]) -> PreparedClaim:
         """Prepare one claim; see `serving.Prepare`."""
-        if time.monotonic() > deadline:
-            raise PrepareError(f"claim {namespace}/{name} was not begun: others of the same call took too long")
         claim = self._claim(uid, namespace, name)
         offers = self._offers_for(claim)
-        return self._state.prepare(
-            uid,
-            lambda holders: preparing.plan(
+
+        def plan(holders: Sequence[PreparedClaim]) -> PreparedClaim:
+            # Decided under the lock: an Unprepare that follows a call given up would else find nothing to release yet.
+            if not wanted():
+                raise PrepareError(f"the kubelet gave up the call before claim {claim.metadata.name}'s turn came")
+            return preparing.plan(
                 claim,
                 driver=self._settings.driver_name,
                 pool=self._settings.node_name,
                 boot=self._boot,
                 offers=offers,
                 holders=holders,
-            ),
-        )
+            )
+
+        return self._state.prepare(uid, plan)
 
     def _claim(self, uid: api.UID, namespace: str, name: str) -> api.ResourceClaim:
         try:
@@ -250,14 +252,11 @@ class Plugin:
             return  # no server yet
         for claim in self._state.doubtful():
             try:
-                current = self._api.claim(claim.namespace, claim.name)
-                stands = current.metadata.uid == claim.uid and _is_allocated(current, claim)
-            except cluster.NotFoundError:
-                stands = False
-            except cluster.ClusterError as error:
+                current = self._api.claim_by_uid(claim.namespace, claim.uid)
+            except (cluster.ClusterError, api.WireError) as error:
                 log.problem("cannot check a claim", claim=claim.title, uid=claim.uid, error=str(error))
                 continue
-            if stands:
+            if current is not None and _is_allocated(current, claim):
                 self._state.confirm(claim.uid)
                 log.info("claim is still allocated", claim=claim.title, uid=claim.uid)
             else:

@@ -15,14 +15,14 @@ from typing import Any
 from dradriver import api
 from dradriver.node import logs
 from dradriver.node.claims import PreparedClaim, PreparedDevice
-from dradriver.node.errors import NodeError
+from dradriver.node.errors import NodeError, PrepareError
 from dradriver.node.observing import Tally
 from dradriver.protocol import dra_v1_pb2, dra_v1beta1_pb2, services
 
 log = logs.Logger("serving")
 
-Prepare = Callable[[api.UID, str, str, float], PreparedClaim]
-"""Prepare a claim (uid, namespace, name) before a moment of the monotonic clock. Raises NodeError."""
+Prepare = Callable[[api.UID, str, str, Callable[[], bool]], PreparedClaim]
+"""Prepare a claim (uid, namespace, name) if, once it is its turn, it is still wanted. Raises NodeError."""
 Unprepare = Callable[[api.UID], bool]
 """Release a claim; whether it was held. Raises NodeError."""
 CdiIds = Callable[[PreparedClaim, PreparedDevice], tuple[str, ...]]
@@ -59,7 +59,7 @@ class Services:
     def _preparing(self, version: str, messages: ModuleType) -> Callable[[Any, Any], Any]:
         with_shares = "share_id" in messages.Device.DESCRIPTOR.fields_by_name
 
-        def handle(request: Any, _context: Any) -> Any:
+        def handle(request: Any, context: Any) -> Any:
             number = self._begin("NodePrepareResources", version, request.claims)
             deadline = time.monotonic() + CALL_SECONDS
             response = messages.NodePrepareResourcesResponse()
@@ -67,7 +67,8 @@ class Services:
                 entry = response.claims[claim.uid]  # a map of messages makes the entry when it is asked for
                 with self._tally.timed("prepare") as outcome:
                     try:
-                        prepared = self._prepare(api.UID(claim.uid), claim.namespace, claim.name, deadline)
+                        _check_time(deadline)
+                        prepared = self._prepare(api.UID(claim.uid), claim.namespace, claim.name, context.is_active)
                         for device in prepared.devices:
                             self._add(entry, prepared, device, with_shares=with_shares)
                     except Exception as error:  # noqa: BLE001 - becomes the claim's error, so that other claims live
@@ -129,6 +130,11 @@ class Services:
             claims=",".join(f"{claim.namespace}/{claim.name}:{claim.uid}" for claim in claims),
         )
         return number
+
+
+def _check_time(deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise PrepareError("not begun, other claims of the call took too long; the kubelet tries again")
 
 
 def _text(what: str, number: int, claim: Any, error: Exception) -> str:

@@ -137,6 +137,8 @@ class Api:
             return {"versions": [{"version": self.version}]}
         if path == self.collection and request.method == "GET":
             return self._list()
+        if path.endswith("/resourceclaims"):
+            return {"items": [item for at, item in self.objects.items() if at.startswith(f"{path}/")]}
         if path == self.collection:
             item = json.loads(request.body or b"")
             self._clock += 1

@@ -102,7 +102,12 @@ class Lab:
             return info
 
     def call(
-        self, method: str, *claims: api.ResourceClaim, service: Any = services.DRA_V1, messages: ModuleType = dra_v1_pb2
+        self,
+        method: str,
+        *claims: api.ResourceClaim,
+        service: Any = services.DRA_V1,
+        messages: ModuleType = dra_v1_pb2,
+        seconds: float = 20,
     ) -> Any:
         request = getattr(messages, f"{method}Request")(
             claims=[
@@ -110,7 +115,7 @@ class Lab:
             ]
         )
         with grpc.insecure_channel(f"unix:{self.dra_socket}") as channel:
-            response = services.caller(channel, service, method)(request, timeout=20, wait_for_ready=True)
+            response = services.caller(channel, service, method)(request, timeout=seconds, wait_for_ready=True)
         assert set(response.claims) == {claim.metadata.uid for claim in claims}
         return response.claims
 
@@ -340,8 +345,8 @@ def test_two_instances_share_the_state_during_an_update(lab: Lab, make_claim: Ma
     claim = make_claim("train", "gpu-0")
     lab.server.put_claim(claim)
     uid = claim.metadata.uid
-    old.prepare(uid, "team", "train", float("inf"))
-    assert new.prepare(uid, "team", "train", float("inf")).uid == uid
+    old.prepare(uid, "team", "train", lambda: True)
+    assert new.prepare(uid, "team", "train", lambda: True).uid == uid
     assert len(list((lab.root / "registry").glob("*.sock"))) == 2
     assert len(lab.server.slices()) == 1
 
@@ -365,6 +370,21 @@ def test_registration_is_answered_while_prepare_waits_for_the_lock(running: Lab,
         assert running.cdi_files() == set()
     waiting.join(10)
     assert running.cdi_files() == {"k8s.gpu.gpupool.dev-claim_uid-train.json"}
+
+
+def test_a_call_the_kubelet_gave_up_prepares_nothing(lab: Lab, make_claim: Make, wait_until: Wait) -> None:
+    plugin = lab.start()
+    wait_until(lambda: plugin.status().settled)
+    lab.server.put_claim(claim := make_claim("train", "gpu-0"))
+    with (
+        NodeLock(lab.dra_socket.with_name("serialize.lock")).held(1),
+        pytest.raises(grpc.RpcError, match="DEADLINE_EXCEEDED"),
+    ):
+        lab.call("NodePrepareResources", claim, seconds=0.3)
+    wait_until(plugin._tally.counts)
+    assert set(plugin._tally.counts()) == {("prepare", "error")}
+    assert plugin.status().prepared == 0
+    assert lab.cdi_files() == set()
 
 
 def test_a_start_that_fails_leaves_the_sockets_of_a_running_plugin_alone(running: Lab) -> None:
