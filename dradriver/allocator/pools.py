@@ -65,7 +65,8 @@ class Pool:
 
     `slices` are those of the newest generation by name, `published` those of all generations. `invalid` says why no
     device of the pool may be allocated (two devices of one name, a counter that does not exist), None if it is sound
-    (a node judges the slices for it alone, so a name that two nodes' slices have keeps nobody from using it). `node` is the node that every slice names, if there is one.
+    (a node judges the slices for it alone, so a name that two nodes' slices have keeps nobody from using it). `node` is
+    the node that every slice names, if there is one.
     """
 
     id: PoolID
