@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dradriver import api, hardware
+from dradriver import api, described, hardware
 from dradriver.hardware import Gpu, Inventory, Link, LinkPeer, MigInstance, MigState, Placement, Roots
 
 ALL8 = [0, 1, 2, 3, 4, 5, 6, 7]
@@ -57,7 +58,12 @@ class Machine:
 
     name: str
     wiring: str
-    nvlinks: list[list[int]]
+    cells: list[list[str]]
+
+    @property
+    def nvlinks(self) -> list[list[int]]:
+        """Links by GPU and peer."""
+        return [[int(cell) if cell.isdecimal() else 0 for cell in row] for row in self.cells]
 
     def inventory(self, places: Sequence[int] | None = None) -> Inventory:
         """As NVML would tell it, with GPU k of the matrix at PCI bus `places[k]`; the UUID keeps k."""
@@ -74,6 +80,25 @@ class Machine:
         ]
         return Inventory(tuple(sorted(gpus, key=lambda gpu: gpu.pci_address or "")))
 
+    def description(self, order: Sequence[int], places: Sequence[int], modules: Sequence[int]) -> dict[str, object]:
+        """As a described node: its GPUs in NVML's order, each with its place on the bus and on the board."""
+        spelled = [[_spelled(cell) for cell in row] for row in self.cells]
+        links: dict[str, object] = {"matrix": [[spelled[k][peer] for peer in order] for k in order]}
+        if self.wiring in {"switched", "hidden"}:
+            links["switches"] = SWITCHES if self.wiring == "switched" else "hidden"
+        count = max(max(row) if self.wiring in {"switched", "hidden"} else sum(row) for row in self.nvlinks)
+        gpus = [
+            {
+                "model": "h100-sxm5-80gb",
+                "nvlinks": count,
+                "uuid": f"GPU-00000000-0000-0000-0000-{k:012x}",
+                "pci_address": f"0000:{0x10 + places[k]:02x}:00.0",
+                "module_id": modules[k] + 1,
+            }
+            for k in order
+        ]
+        return {"driver": "580.95.05", "cuda": "13.0", "gpus": gpus, "links": links}
+
     def _links(self, k: int, addresses: list[str]) -> tuple[Link, ...]:
         if self.wiring == "direct":
             ends = [(LinkPeer.GPU, addresses[peer]) for peer, count in enumerate(self.nvlinks[k]) for _ in range(count)]
@@ -85,13 +110,17 @@ class Machine:
         return (*up, *down)
 
 
+def _spelled(cell: str) -> str:
+    return "X" if cell == "." else f"NV{cell}" if cell.isdecimal() else cell.upper()
+
+
 def machines() -> Iterator[Machine]:
     text = (Path(__file__).parent / "topologies.txt").read_text(encoding="ascii")
     blocks = "\n".join(line for line in text.splitlines() if not line.startswith("#")).split("[")[1:]
     for block in blocks:
         head, *rows = block.strip().splitlines()
         name, wiring = head.rstrip("]").split()
-        yield Machine(name, wiring, [[int(cell) if cell.isdecimal() else 0 for cell in row.split()] for row in rows])
+        yield Machine(name, wiring, [row.split() for row in rows])
 
 
 MACHINES = {machine.name: machine for machine in machines()}
@@ -127,6 +156,36 @@ def test_order_on_the_bus_and_in_nvml_decides_nothing(name: str, data: st.DataOb
     machine = MACHINES[name]
     places = data.draw(st.permutations(range(len(machine.nvlinks))))
     assert {frozenset(group) for group in hardware.domains(machine.inventory(places))} == GROUPS[name]
+
+
+def ascending(size: int) -> list[int]:
+    return list(range(size))
+
+
+def descending(size: int) -> list[int]:
+    return ascending(size)[::-1]
+
+
+def scattered(size: int) -> list[int]:
+    return ascending(size)[1::2] + ascending(size)[::2]
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("order", [ascending, descending, scattered])
+def test_domains_read_from_a_described_machine(name: str, order: Callable[[int], list[int]], tmp_path: Path) -> None:
+    machine = MACHINES[name]
+    size = len(machine.cells)
+    file = tmp_path / "node.yaml"
+    file.write_text(json.dumps(machine.description(order(size), order(size)[::-1], scattered(size))))
+    nvml = hardware.Nvml(library=described.Library(described.load(file), tmp_path / "state"))
+    try:
+        inventory = hardware.read(nvml, Roots.under(tmp_path))
+    finally:
+        nvml.close()
+    found = {frozenset(f"GPU-{int(uuid[-12:], 16)}" for uuid in group) for group in hardware.domains(inventory)}
+    assert found == GROUPS[name]
+    links = {int(gpu.uuid[-12:], 16): sum(link.active for link in gpu.links) for gpu in inventory.gpus}
+    assert [links[k] for k in range(size)] == EXPECTED[name][2]
 
 
 def test_domains_and_their_members_come_in_pci_order() -> None:
@@ -167,10 +226,10 @@ def test_a_mesh_with_a_gpu_in_mig_mode_is_cut_anew() -> None:
 
 
 def direct(*edges: tuple[int, int, int], size: int) -> Inventory:
-    nvlinks = [[0] * size for _ in range(size)]
+    cells = [["sys"] * size for _ in range(size)]
     for one, other, count in edges:
-        nvlinks[one][other] = nvlinks[other][one] = count
-    return Machine("drawn", "direct", nvlinks).inventory()
+        cells[one][other] = cells[other][one] = str(count)
+    return Machine("drawn", "direct", cells).inventory()
 
 
 def test_of_equally_large_groups_that_with_most_links_is_cut_out_first() -> None:
