@@ -30,6 +30,7 @@ _MOST_CONNECTIONS = 512
 _MOST_BYTES = 3 * 1024 * 1024
 _IDLE_SECONDS = 120.0
 _STOP_SECONDS = 5.0
+_SWEEP_SECONDS = 0.5
 _NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system", "gpupool-system")
 
 
@@ -69,7 +70,11 @@ class ApiServer:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificates.certificate, certificates.key)
         self._server = _Server(("127.0.0.1", port), context, endpoints)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="apiserver", daemon=True)
+        self._stopping = threading.Event()
+        self._threads = (
+            threading.Thread(target=self._server.serve_forever, args=(0.1,), name="apiserver", daemon=True),
+            threading.Thread(target=self._sweep, name="apiserver-namespaces", daemon=True),
+        )
 
     @property
     def url(self) -> str:
@@ -78,15 +83,24 @@ class ApiServer:
 
     def start(self) -> None:
         """Begin to answer."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """Stop: watches end, connections are cut, threads are waited for (bounded)."""
+        self._stopping.set()
         self._store.close()
-        if self._thread.is_alive():
+        if self._threads[0].is_alive():
             self._server.shutdown()
         self._server.server_close()
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(_STOP_SECONDS)
         self._server.cut(_STOP_SECONDS)
+
+    def _sweep(self) -> None:
+        while not self._stopping.wait(_SWEEP_SECONDS):
+            self._store.sweep()
 
     def compact(self) -> None:
         """Forget the history of changes, as etcd's compaction does: watches that resume get 410."""

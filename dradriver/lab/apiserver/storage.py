@@ -2,7 +2,7 @@
 
 Stored objects are never changed in place, so what `get`, `items` and watches hand out may be read without the lock but
 must not be written to. Owners own their dependents: when the last owner of an object goes, the object is deleted as
-the garbage collector of a real cluster would, and a namespace under deletion takes its contents along.
+the garbage collector of a real cluster would; a namespace under deletion goes when it is empty, which `sweep` sees to.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _COUNTED = {kinds.SLICE.kind, kinds.CLASS.kind, kinds.POD.kind}
 _EVENTS_KEPT = 5000
 _DEFAULT_GRACE_SECONDS = 30
+_NAMESPACE_SECONDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,9 +195,17 @@ class Store:
                 marked["status"] = {"phase": "Terminating"}
             if marked != old:
                 self._write(kind, key, old, marked)
-            for inner_kind, inner in contents:
-                self.delete(inner_kind, inner, Removal())
-            return marked, key not in self._objects[kind]
+            return marked, False
+
+    def sweep(self) -> None:
+        """Delete what is in namespaces under deletion, a moment after: `kubectl delete -f` names the contents too."""
+        with self._lock:
+            latest = self.now(-_NAMESPACE_SECONDS)
+            for (_, name), namespace in list(self._objects[kinds.NAMESPACE].items()):
+                if _ending(namespace) and namespace["metadata"]["deletionTimestamp"] <= latest:
+                    for kind, key in self._contents(name):
+                        if key in self._objects[kind]:  # it may have gone with its owner
+                            self.delete(kind, key, Removal())
 
     def _write(self, kind: Kind, key: Key, old: Json | None, new: Json) -> None:
         self._version += 1

@@ -167,6 +167,14 @@ def test_imperative_create_and_namespace_deletion(apiserver: Any) -> None:
     assert 'namespaces "team-a" not found' in missing.stderr
 
 
+def test_a_manifest_with_its_namespace_is_deleted_as_a_whole(apiserver: Any) -> None:
+    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: story}\n---\n"
+    manifest = namespace + POD.replace("default", "story") + "---" + V1_CLAIM.replace("default", "story")
+    apiserver.kubectl("apply", "-f", "-", stdin=manifest)
+    deleted = apiserver.kubectl("delete", "-f", "-", "--timeout=10s", stdin=manifest)
+    assert len(deleted.stdout.splitlines()) == 3
+
+
 def test_what_an_identity_may_do(apiserver: Any) -> None:
     assert apiserver.kubectl("auth", "can-i", "list", "pods", identity="reader").stdout == "yes\n"
     assert apiserver.kubectl("auth", "can-i", "delete", "pods", identity="reader", fails=True).stdout == "no\n"
