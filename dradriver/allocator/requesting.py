@@ -15,8 +15,8 @@ from dradriver.allocator.clusters import Cluster
 RESULTS_LIMIT = 32
 """Devices one claim can be given (resource.k8s.io AllocationResultsMaxSize)."""
 
-REMAINDER_NAMED_MINOR = 37
-"""From this minor on the message about too many devices names the request that goes over the limit."""
+REMAINDER_NAMED_MINOR = 34
+"""From this minor on (its latest patch releases) the message about too many devices names the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ def check_constraints(claim: api.ResourceClaim, index: int) -> None:
 
 
 def check_addition(cluster: Cluster, claim: api.ResourceClaim, wanted: Wanted, count: int, total: int) -> None:
-    """Refuse a request that takes a claim over the limit, as since 1.37 (`check_total` does before). Raises Abort."""
+    """Refuse a request that takes a claim over the limit, as since 1.34 (`check_total` does before). Raises Abort."""
     if total + count > RESULTS_LIMIT and cluster.kubernetes.minor >= REMAINDER_NAMED_MINOR:
         limit = f"the claim limit of {RESULTS_LIMIT}, with {total} already accounted for"
         message = f"claim {full_name(claim)}, request {wanted.request}: adding {count} devices exceeds {limit}"

@@ -1,7 +1,6 @@
 """What a finished search writes into claims: devices, configuration, and the nodes they tie a claim to.
 
-Source: dynamic-resource-allocation `allocator_incubating.go`, Allocate and createNodeSelector. A configuration that
-names several requests is written once, as since 1.37 (kubernetes issue 139730); before it could be repeated.
+Source: dynamic-resource-allocation `allocator_incubating.go`, Allocate and createNodeSelector.
 """
 
 from __future__ import annotations
@@ -13,8 +12,11 @@ from dradriver.allocator.offering import binding_conditions_work
 from dradriver.allocator.pools import Candidate
 from dradriver.allocator.requesting import Wanted
 
-EMPTY_MEANS_ALL_MINOR = 37
-"""From this minor on a configuration that covers all requests is written without naming them."""
+CONFIGURED_ONCE_MINOR = 37
+"""From this minor on a claim's configuration is written once, and without names where it covers all requests.
+
+Before it is repeated for every request that it names (kubernetes pull requests 139730 and 139731).
+"""
 
 
 def allocation(
@@ -61,15 +63,22 @@ def _config(
     from_claim = [
         api.AllocatedConfiguration(api.ConfigSource.FROM_CLAIM, config.opaque, config.requests)
         for config in claim.spec.config
-        if not config.requests or any(_named(wanted, config.requests) for wanted in chosen)
+        for _ in range(_times(config, chosen, kubernetes))
     ]
     return tuple(_shortened(config, chosen, kubernetes) for config in (*from_class, *from_claim))
+
+
+def _times(config: api.ClaimConfiguration, chosen: Sequence[Wanted], kubernetes: api.Kubernetes) -> int:
+    if not config.requests:
+        return 1
+    named = sum(_named(wanted, config.requests) for wanted in chosen)
+    return min(named, 1) if kubernetes.minor >= CONFIGURED_ONCE_MINOR else named
 
 
 def _shortened(
     config: api.AllocatedConfiguration, chosen: Sequence[Wanted], kubernetes: api.Kubernetes
 ) -> api.AllocatedConfiguration:
-    if kubernetes.minor >= EMPTY_MEANS_ALL_MINOR and all(_named(wanted, config.requests) for wanted in chosen):
+    if kubernetes.minor >= CONFIGURED_ONCE_MINOR and all(_named(wanted, config.requests) for wanted in chosen):
         return api.AllocatedConfiguration(config.source, config.opaque)
     return config
 

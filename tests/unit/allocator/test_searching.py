@@ -160,7 +160,7 @@ def test_an_unknown_kind_of_constraint_fails(build: Build) -> None:
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        ("1.36", "claim ns/c: number of requested devices 33 exceeds the claim limit of 32"),
+        ("1.33", "claim ns/c: number of requested devices 33 exceeds the claim limit of 32"),
         (
             "1.37",
             "claim ns/c, request b: adding 1 devices exceeds the claim limit of 32, with 32 already accounted for",
