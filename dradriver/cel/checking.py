@@ -22,6 +22,7 @@ from dradriver.cel.kinds import (
     DURATION,
     DYN,
     INT,
+    NULL,
     STRING,
     TIMESTAMP,
     UINT,
@@ -38,7 +39,7 @@ from dradriver.cel.kinds import (
 from dradriver.cel.libraries import formatting, lists, standard
 from dradriver.cel.libraries.patterns import PatternError, compile_pattern
 from dradriver.cel.syntax import Iteration
-from dradriver.cel.values import Failure
+from dradriver.cel.values import ABSENT, Failure, no_overload
 
 Scope = Mapping[str, Type]
 Form = tuple[tuple[Type, ...], Type]
@@ -47,6 +48,16 @@ Form = tuple[tuple[Type, ...], Type]
 _NUMBERS = (INT, UINT, DOUBLE)
 _TIMES = (DURATION, TIMESTAMP)
 """Not modelled as values, but null may stand for them, so `null < null` compiles."""
+_TIME_SUMS: tuple[Form, ...] = (
+    ((DURATION, DURATION), DURATION),
+    ((DURATION, TIMESTAMP), TIMESTAMP),
+    ((TIMESTAMP, DURATION), TIMESTAMP),
+)
+_TIME_DIFFERENCES: tuple[Form, ...] = (
+    ((DURATION, DURATION), DURATION),
+    ((TIMESTAMP, DURATION), TIMESTAMP),
+    ((TIMESTAMP, TIMESTAMP), DURATION),
+)
 _ORDER: tuple[Form, ...] = (
     *(((kind, kind), BOOL) for kind in (BOOL, STRING, BYTES, *_TIMES)),
     *(((left, right), BOOL) for left in _NUMBERS for right in _NUMBERS),
@@ -64,8 +75,8 @@ _OPERATORS: dict[str, tuple[Form, ...]] = {
     "<=": _ORDER,
     ">": _ORDER,
     ">=": _ORDER,
-    "+": _arithmetic(DURATION, INT, UINT, DOUBLE, STRING, BYTES, list_of(A)),
-    "-": _arithmetic(DURATION, *_NUMBERS),
+    "+": (*_TIME_SUMS, *_arithmetic(INT, UINT, DOUBLE, STRING, BYTES, list_of(A))),
+    "-": (*_TIME_DIFFERENCES, *_arithmetic(*_NUMBERS)),
     "*": _arithmetic(*_NUMBERS),
     "/": _arithmetic(*_NUMBERS),
     "%": _arithmetic(INT, UINT),
@@ -189,6 +200,9 @@ class _Checker:
 
     def index(self, node: syntax.Index, scope: Scope) -> Type:
         given = (self.check(node.operand, scope), self.check(node.index, scope))
+        constant = _constant(node.index, self.checked)
+        if constant is None or isinstance(constant, tuple | bytes):
+            raise CompileError(node.index.span, f"a {of_literal(constant)} cannot be an index")
         return self._operate("[]", _OPTIONAL_INDEX if node.optional else _INDEX, given, node.span)
 
     def unary(self, node: syntax.Unary, scope: Scope) -> Type:
@@ -234,7 +248,7 @@ class _Checker:
         if not optional:
             return kind
         inner = self._substitutions.fresh()
-        if not self._fits(kind, optional_of(inner)):
+        if self.final(kind) == NULL or not self._fits(kind, optional_of(inner)):
             raise CompileError(node.span, f"an element behind ? must be optional, not {self.final(kind)}")
         return self._substitutions.resolve(inner)
 
@@ -295,7 +309,7 @@ class _Checker:
     def _sorted(self, node: syntax.Comprehension, element: Type, key: Type) -> Type:
         if not any(self._fits(key, kind) for kind in lists.COMPARABLE):
             raise CompileError(node.span, f"sortBy needs keys that have an order, not {self.final(key)}")
-        return list_of(element)
+        return list_of(self._substitutions.fresh() if element == DYN else element)
 
     def _entry(self, node: syntax.Comprehension, result: Type) -> Type:
         key, value = self._substitutions.fresh(), self._substitutions.fresh()
@@ -329,8 +343,9 @@ class _Checker:
             raise self._no_function(node, name, given, member=member)
         self._check_pattern(name, arguments)
         self._check_format(name, arguments)
-        self._check_conversion(name, arguments, overloads[fitting[0]])
-        self.checked.calls[id(node)] = (tuple(overloads[position] for position in fitting), arguments)
+        overloads = tuple(overloads[position] for position in fitting)
+        self._check_conversion(name, arguments, overloads)
+        self.checked.calls[id(node)] = (overloads, arguments)
         return result
 
     def _called(self, node: syntax.Call) -> tuple[str, tuple[syntax.Node, ...], bool]:
@@ -372,13 +387,36 @@ class _Checker:
             if refusal is not None:
                 raise CompileError(pattern.span, refusal)
 
-    def _check_conversion(self, name: str, arguments: tuple[syntax.Node, ...], overload: Overload) -> None:
-        """cel-go converts literals when it compiles, and refuses what cannot be converted."""
-        if name in standard.CONVERSIONS and isinstance(arguments[0], syntax.Literal):
+    def _check_conversion(self, name: str, arguments: tuple[syntax.Node, ...], overloads: tuple[Overload, ...]) -> None:
+        """cel-go converts constants when it compiles, and refuses what cannot be converted."""
+        if name in standard.CONVERSIONS and (value := _constant(arguments[0], self.checked)) is not ABSENT:
             try:
-                overload.implementation(arguments[0].value)
+                _convert(overloads, value)
             except Failure as failure:
                 raise CompileError(arguments[0].span, str(failure)) from None
+
+
+def _convert(overloads: tuple[Overload, ...], value: Any) -> Any:
+    for overload in overloads:
+        if overload.takes((value,)):
+            return overload.implementation(value)
+    raise no_overload()
+
+
+def _constant(node: syntax.Node, checked: Checked) -> Any:
+    """The value of a literal, or of conversions of one; ABSENT for all else."""
+    match node:
+        case syntax.Literal(value=value):
+            return value
+        case syntax.ListLiteral(elements=elements) if not node.optional:
+            inner = tuple(_constant(element, checked) for element in elements)
+            return ABSENT if ABSENT in inner else inner
+        case syntax.Call(function=function, target=None) if function in standard.CONVERSIONS or function == "dyn":
+            overloads, arguments = checked.calls[id(node)]
+            value = _constant(arguments[0], checked)
+            return value if value is ABSENT else _convert(overloads, value)
+        case _:
+            return ABSENT
 
 
 _CHECKS: dict[type, Callable[[_Checker, Any, Scope], Type]] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from dradriver import api
 from dradriver.cel.kinds import Type
-from dradriver.cel.values import DomainMap, Optional, TypeValue, UInt
+from dradriver.cel.values import ComputedQuantity, DomainMap, Optional, TypeValue, UInt, value_of_key
 
 _CLASSES: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
@@ -21,7 +21,7 @@ _CLASSES: dict[str, tuple[type, ...]] = {
     "list": (tuple,),
     "map": (dict, DomainMap),
     "optional_type": (Optional,),
-    "kubernetes.Quantity": (api.Quantity,),
+    "kubernetes.Quantity": (api.Quantity, ComputedQuantity),
     "kubernetes.Semver": (api.Version,),
     "type": (TypeValue,),
 }
@@ -32,7 +32,7 @@ class Overload:
     """One form of a function: types in, type out, what it does, and the base version that brought it.
 
     A member takes its target as the first parameter. The implementation gets arguments of the declared classes and
-    raises values.Failure where there is no result.
+    raises values.Failure where there is no result. An unguarded overload is called with values of any classes.
     """
 
     function: str
@@ -42,14 +42,25 @@ class Overload:
     member: bool = False
     since: int = 0
     lists_gate: bool = False
+    guarded: bool = True
 
     def takes(self, arguments: tuple[Any, ...]) -> bool:
-        """Whether values are of the declared classes; elements of lists and maps are not looked at, as in cel-go."""
-        for parameter, argument in zip(self.parameters, arguments, strict=True):
-            classes = _CLASSES.get(parameter.name)
-            if classes is not None and type(argument) not in classes:
-                return False
+        """Whether values are of the declared classes; of a list or map only the first element counts, as in cel-go."""
+        return not self.guarded or all(map(_is_of, self.parameters, arguments))
+
+
+def _is_of(kind: Type, value: Any) -> bool:
+    classes = _CLASSES.get(kind.name)
+    if classes is None:
         return True
+    if type(value) not in classes:
+        return False
+    if not value or kind.name not in ("list", "map"):
+        return True
+    if kind.name == "list":
+        return _is_of(kind.parameters[0], value[0])
+    key, item = next(iter(value.items()))
+    return _is_of(kind.parameters[0], value_of_key(key)) and _is_of(kind.parameters[1], item)
 
 
 def function(

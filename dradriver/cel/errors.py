@@ -3,6 +3,7 @@
 ValueError
 ├── CompileError      the API server would refuse the expression
 └── EvaluationError   the expression failed on one device
+    └── AbortedError  so that && and || cannot absorb it: the cost limit, an internal error of Kubernetes
 """
 
 from __future__ import annotations
@@ -35,3 +36,7 @@ class EvaluationError(ValueError):
         super().__init__(message)
         self.span = span
         self.missing_key = missing_key
+
+
+class AbortedError(EvaluationError):
+    """Evaluation ended as a whole: no `false &&` or `true ||` makes an answer of it."""

@@ -14,7 +14,7 @@ from dradriver import api
 from dradriver.cel import iterating, operators, syntax, values
 from dradriver.cel.checking import Checked
 from dradriver.cel.declarations import Overload
-from dradriver.cel.errors import EvaluationError, Span
+from dradriver.cel.errors import AbortedError, EvaluationError, Span
 from dradriver.cel.frames import Closure, Frame, lookup
 from dradriver.cel.libraries import standard
 from dradriver.cel.reading import Domain, Domains, Entry, Field, Reference, alias, asked_entry, is_optional, refer
@@ -119,6 +119,8 @@ class Compiler:
         return _guarded(node.span, lambda frame: apply(operand(frame)))
 
     def _binary(self, node: syntax.Binary, scope: Scope) -> Closure:
+        if node.operator == "in" and isinstance(node.right, syntax.ListLiteral) and not node.right.elements:
+            return lambda _: False  # cel-go does not even look at what would be searched for
         left, right = self.compile(node.left, scope), self.compile(node.right, scope)
         if node.operator == "==" and isinstance(node.right, syntax.Literal):
             return _equals(left, node.right.value, node.span)
@@ -220,6 +222,8 @@ class Compiler:
     def _call(self, node: syntax.Call, scope: Scope) -> Closure:
         overloads, arguments = self._checked.calls[id(node)]
         closures = tuple(self.compile(argument, scope) for argument in arguments)
+        if node.function in ("or", "orValue") and node.target is not None:
+            return _alternative(closures, node.span, unwrap=node.function == "orValue")
         closure = _guarded(node.span, _dispatch(overloads, closures))
         if all(isinstance(argument, syntax.Literal) for argument in arguments):
             return _constant(closure)
@@ -248,7 +252,8 @@ _NOWHERE = Frame("", api.Device(""))
 
 
 def _error(span: Span, failure: Failure) -> EvaluationError:
-    return EvaluationError(span, str(failure), failure.missing_key)
+    kind = AbortedError if isinstance(failure, values.Abort) else EvaluationError
+    return kind(span, str(failure), failure.missing_key)
 
 
 def _guarded(span: Span, operation: Closure) -> Closure:
@@ -338,7 +343,7 @@ def _member(operand: Closure, key: Closure, span: Span, *, optional: bool) -> Cl
 def _entry_of(container: Any, key: Any) -> Any:
     """The entry under a key or at a position. Raises Failure where there is none."""
     if isinstance(container, dict):
-        found = values.find(container, key)
+        found = _found(container, key)
         if found is ABSENT:
             raise Failure(f"no such key: {key}", str(key))
         return found
@@ -353,11 +358,21 @@ def _entry_of(container: Any, key: Any) -> Any:
     return container[key]
 
 
+def _found(container: dict[Any, Any], key: Any) -> Any:
+    if type(key) not in _KEYS:
+        raise Failure(f"invalid qualifier type: {values.name_of_type(key)}")
+    return values.find(container, key)
+
+
+_KEYS = frozenset({str, int, values.UInt, float, bool})
+"""Types that may index a map."""
+
+
 def _optional_member(container: Any, key: Any) -> Optional:
     if type(container) is tuple:
-        if type(key) is int and not 0 <= key < len(container):
+        if type(key) in (int, values.UInt) and not 0 <= key < len(container):
             return NONE
-    elif not isinstance(container, dict) or values.find(container, key) is ABSENT:
+    elif not isinstance(container, dict) or _found(container, key) is ABSENT:
         return NONE
     return Optional(_entry_of(container, key))
 
@@ -407,6 +422,8 @@ def _fold(terms: tuple[tuple[Closure, Span], ...], *, decided: bool) -> Closure:
         for term, span in terms:
             try:
                 value = term(frame)
+            except AbortedError:
+                raise
             except EvaluationError as failed:
                 error = error or failed
                 continue
@@ -430,6 +447,21 @@ def _dispatch(overloads: tuple[Overload, ...], closures: tuple[Closure, ...]) ->
             if overload.takes(arguments):
                 return overload.implementation(*arguments)
         raise values.no_overload()
+
+    return run
+
+
+def _alternative(closures: tuple[Closure, ...], span: Span, *, unwrap: bool) -> Closure:
+    """`a.or(b)` and `a.orValue(b)`: b is evaluated only if a has no value."""
+    optional, other = closures
+
+    def run(frame: Frame) -> Any:
+        value = optional(frame)
+        if type(value) is not Optional:
+            raise _error(span, values.no_overload())
+        if not value.present:
+            return other(frame)
+        return value.value if unwrap else value
 
     return run
 

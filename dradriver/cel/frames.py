@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from dradriver import api
 from dradriver.cel import values
-from dradriver.cel.errors import EvaluationError, Span
+from dradriver.cel.errors import AbortedError, Span
 from dradriver.cel.reading import Entry, Source
 from dradriver.cel.values import ABSENT, DomainMap
 
@@ -26,10 +26,10 @@ class Frame:
         self.steps = 0
 
     def step(self, span: Span) -> None:
-        """Count a turn of a loop. Raises EvaluationError beyond the cost limit."""
+        """Count a turn of a loop. Raises AbortedError beyond the cost limit."""
         self.steps += 1
         if self.steps > values.MAX_COST:
-            raise EvaluationError(span, values.COST_EXCEEDED)
+            raise AbortedError(span, values.COST_EXCEEDED)
 
     def domains(self, source: Source) -> DomainMap:
         """A whole map of the device, by domain and id."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dradriver.cel import values
-from dradriver.cel.errors import EvaluationError, Span
+from dradriver.cel.errors import AbortedError, EvaluationError, Span
 from dradriver.cel.frames import Closure, Frame
 from dradriver.cel.libraries import lists
 from dradriver.cel.syntax import Iteration
@@ -70,6 +70,8 @@ def _quantifier(*, decided: bool) -> Callable[[Loop], Closure]:
             for _ in loop.turns(frame):
                 try:
                     value = _holds(loop.condition(frame)) if loop.condition is not None else decided
+                except (AbortedError, values.Abort):
+                    raise
                 except (EvaluationError, Failure) as failed:
                     error = error or failed
                     continue

@@ -63,6 +63,8 @@ def _has(call: syntax.Call) -> syntax.Node:
 def _of_two(call: syntax.Call, target: syntax.Node, level: int) -> syntax.Node:
     _, second = call.arguments
     if call.function == "sortBy" and level >= SORT_BY_SINCE:
+        if isinstance(target, syntax.Literal | syntax.MapLiteral):
+            raise CompileError(target.span, "sortBy sorts a list")
         return _comprehension(call, target, syntax.Iteration.SORT_BY, 1, result=second)
     if call.function in _ONE_VARIABLE:
         return _comprehension(call, target, _ONE_VARIABLE[call.function], 1, condition=second)

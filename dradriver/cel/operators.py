@@ -12,7 +12,6 @@ from dradriver.cel.libraries.sets import contained
 from dradriver.cel.values import Failure, UInt, bounded, no_overload, sized
 
 _WHOLE = (int, UInt)
-_KEYS = frozenset({str, int, UInt, float, bool, type(None)})
 
 
 def _pair(left: Any, right: Any, *kinds: type) -> type:
@@ -87,28 +86,25 @@ def unequal(left: Any, right: Any) -> bool:
     """`!=`; true also where `==` is an error, as in cel-go."""
     try:
         return not values.equal(left, right)
+    except values.Abort:
+        raise
     except Failure:
         return True
 
 
-UNHASHABLE = "internal error: a version cannot be looked up among literals: compare it with == semver(...)"
-
-
 def is_in_literals(value: Any, container: Any) -> bool:
     """`in` on a list of literals, which cel-go turns into a hash table that takes no versions."""
-    if type(value) is api.Version and container:
-        raise Failure(UNHASHABLE)
+    if type(value) is api.Version:
+        raise values.Abort(values.UNHASHABLE)
     return is_in(value, container)
 
 
 def is_in(value: Any, container: Any) -> bool:
     """Whether a list has an element, or a map a key; a version in a map is an error in Kubernetes."""
-    if type(value) is api.Version and type(container) is not tuple:
-        raise Failure(UNHASHABLE)
     if type(container) is tuple:
         return contained(value, container)
     if isinstance(container, dict):
-        return type(value) in _KEYS and values.key_of(value) in container
+        return bool(container) and values.key_of(value) in container
     raise no_overload()
 
 

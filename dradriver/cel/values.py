@@ -34,6 +34,10 @@ class Failure(Exception):  # noqa: N818 - an outcome of CEL, turned into Evaluat
         self.missing_key = missing_key
 
 
+class Abort(Failure):
+    """An operation that ends the evaluation; && and || do not absorb it."""
+
+
 class UInt(int):
     """An unsigned 64-bit integer."""
 
@@ -45,6 +49,19 @@ class BoolKey(Enum):
 
     FALSE = False
     TRUE = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UniqueKey:
+    """A list, map or optional as the key of a map: Kubernetes takes it, and never finds it again."""
+
+    value: Any
+
+
+class ComputedQuantity(api.Quantity):
+    """What add and sub give: on the right of == it is an error (apiserver `quantity.go` returns a pointer there)."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +101,7 @@ _NAMES: dict[type, str] = {
     DomainMap: "map",
     Optional: "optional_type",
     api.Quantity: "kubernetes.Quantity",
+    ComputedQuantity: "kubernetes.Quantity",
     api.Version: "kubernetes.Semver",
     TypeValue: "type",
 }
@@ -101,6 +119,9 @@ def no_overload() -> Failure:
     return Failure("no such overload")
 
 
+UNHASHABLE = "internal error: a version cannot be looked up in a map or among literals: compare with == semver(...)"
+
+
 def key_of(value: Any) -> Any:
     """A value as the key of a map; numbers of all types find each other. Raises Failure."""
     kind = type(value)
@@ -110,20 +131,19 @@ def key_of(value: Any) -> Any:
         return BoolKey(value)
     if kind is float:
         return int(value) if value.is_integer() else value
-    raise Failure(f"unsupported key type: {name_of_type(value)}")
+    if kind is api.Version:
+        raise Abort(UNHASHABLE)
+    return UniqueKey(value)
 
 
 def value_of_key(key: Any) -> Any:
     """The value that a map's key stands for."""
-    return key.value if type(key) is BoolKey else key
+    return key.value if isinstance(key, BoolKey | UniqueKey) else key
 
 
 def find(container: dict[Any, Any], key: Any) -> Any:
     """The value under a key, or ABSENT."""
-    try:
-        found = container.get(key_of(key), ABSENT)
-    except Failure:
-        return ABSENT
+    found = container.get(key_of(key), ABSENT)
     return {} if found is ABSENT and type(container) is DomainMap else found
 
 
@@ -153,7 +173,7 @@ def _equal(left: Any, right: Any, budget: list[int]) -> bool:
     if compare is not None:
         budget[0] -= 1
         if budget[0] < 0:
-            raise Failure(COST_EXCEEDED)
+            raise Abort(COST_EXCEEDED)
         return compare(left, right, budget)
     return kind is other and left == right
 
@@ -169,9 +189,9 @@ def equals_surely(left: Any, right: Any) -> bool:
     """`==` where an error counts as false: how lists and sets look for an element."""
     try:
         return equal(left, right)
-    except Failure as failure:
-        if str(failure) == COST_EXCEEDED:
-            raise
+    except Abort:
+        raise
+    except Failure:
         return False
 
 
@@ -179,9 +199,9 @@ def _not_unequal(left: Any, right: Any, budget: list[int]) -> bool:
     """`==` where an error counts as true: how lists and maps compare their elements in cel-go."""
     try:
         return _equal(left, right, budget)
-    except Failure as failure:
-        if str(failure) == COST_EXCEEDED:
-            raise
+    except Abort:
+        raise
+    except Failure:
         return True
 
 
@@ -225,6 +245,7 @@ _EQUALITIES: dict[type, Callable[[Any, Any, list[int]], bool]] = {
     Optional: _equal_optionals,
     api.Version: _equal_versions,
     api.Quantity: _equal_quantities,
+    ComputedQuantity: _equal_quantities,
 }
 
 
@@ -254,5 +275,5 @@ def bounded(value: int, kind: type) -> int:
 def sized(value: Any) -> Any:
     """A built string, bytes or list that is not beyond what the cost limit allows (0.1 for each element)."""
     if len(value) > 10 * MAX_COST:
-        raise Failure(COST_EXCEEDED)
+        raise Abort(COST_EXCEEDED)
     return value

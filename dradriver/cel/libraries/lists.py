@@ -5,17 +5,33 @@ Element types are looked at where they matter, so a mixed list fails as it does 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any
 
 from dradriver.cel import values
 from dradriver.cel.declarations import Overload, function, member
-from dradriver.cel.kinds import BOOL, BYTES, DOUBLE, DYN, INT, STRING, UINT, A, Type, list_of, optional_of
+from dradriver.cel.kinds import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    UINT,
+    A,
+    Type,
+    list_of,
+    optional_of,
+)
 from dradriver.cel.libraries.sets import contained
 from dradriver.cel.values import NONE, Failure, Optional, bounded, compare, equals_surely, sized
 
-COMPARABLE: tuple[Type, ...] = (INT, UINT, DOUBLE, BOOL, STRING, BYTES)
+COMPARABLE: tuple[Type, ...] = (INT, UINT, DOUBLE, BOOL, DURATION, TIMESTAMP, STRING, BYTES)
+_LIST = list_of(A)
 _CEL_LISTS_SINCE = 34
 _INCLUDES_SINCE = 36
 
@@ -84,12 +100,20 @@ def _slice(elements: tuple[Any, ...], start: int, end: int) -> tuple[Any, ...]:
 
 
 def _flatten(elements: tuple[Any, ...], depth: int = 1) -> tuple[Any, ...]:
+    if type(elements) is not tuple:
+        raise values.no_overload()
     if depth < 0:
         raise Failure("level must be non-negative")
     while depth and any(type(element) is tuple for element in elements):
         elements = sized(tuple(_inner(elements)))
         depth -= 1
     return elements
+
+
+def _flattenings() -> tuple[Overload, ...]:
+    one = member("flatten", (list_of(_LIST),), _LIST, _flatten, since=_CEL_LISTS_SINCE)
+    deep = member("flatten", (list_of(DYN), INT), list_of(DYN), _flatten, since=_CEL_LISTS_SINCE)
+    return replace(one, guarded=False), replace(deep, guarded=False)
 
 
 def _inner(elements: tuple[Any, ...]) -> list[Any]:
@@ -132,8 +156,6 @@ def _of_each(name: str, result: Type | None, implementation: Any) -> tuple[Overl
     return tuple(member(name, (list_of(kind),), result or kind, implementation) for kind in COMPARABLE)
 
 
-_LIST = list_of(A)
-
 OVERLOADS: tuple[Overload, ...] = (
     *_of_each("isSorted", BOOL, _is_sorted),
     *_of_each("min", None, _extreme("min", -1)),
@@ -145,8 +167,7 @@ OVERLOADS: tuple[Overload, ...] = (
     member("lastIndexOf", (_LIST, A), INT, _last_index_of),
     member("includes", (DYN, DYN), BOOL, _includes, since=_INCLUDES_SINCE, lists_gate=True),
     member("slice", (_LIST, INT, INT), _LIST, _slice, since=_CEL_LISTS_SINCE),
-    member("flatten", (list_of(_LIST),), _LIST, _flatten, since=_CEL_LISTS_SINCE),
-    member("flatten", (list_of(DYN), INT), list_of(DYN), _flatten, since=_CEL_LISTS_SINCE),
+    *_flattenings(),
     *(
         member(
             "sort", (list_of(kind),), list_of(kind), lambda elements: sort(elements, elements), since=_CEL_LISTS_SINCE

@@ -10,8 +10,6 @@ from dradriver.cel.values import NONE, Failure, Optional, UInt
 
 
 def _is_zero(value: Any) -> bool:
-    if isinstance(value, Optional):
-        return not value.present
     return value is None or (isinstance(value, bool | int | UInt | float | str | bytes | tuple | dict) and not value)
 
 

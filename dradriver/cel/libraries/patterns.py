@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from dradriver.cel.libraries.charsets import CharSet, is_word
-from dradriver.cel.values import COST_EXCEEDED, Failure
+from dradriver.cel.values import COST_EXCEEDED, Abort
 
 MAX_STEPS = 5_000_000
 """Steps of one search: beyond it the cost limit of a selector would be exceeded."""
@@ -69,7 +69,7 @@ class Pattern:
                 break
             steps += len(ready) + 1
             if steps > MAX_STEPS:
-                raise Failure(COST_EXCEEDED)
+                raise Abort(COST_EXCEEDED)
             threads = [(pc + 1, began) for pc, began in ready if self._takes(pc, text[at])]
         return found
 

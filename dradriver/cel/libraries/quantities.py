@@ -5,7 +5,7 @@ from __future__ import annotations
 from dradriver import api
 from dradriver.cel.declarations import Overload, function, member
 from dradriver.cel.kinds import BOOL, DOUBLE, INT, QUANTITY, STRING
-from dradriver.cel.values import INT_MAX, INT_MIN, Failure
+from dradriver.cel.values import INT_MAX, INT_MIN, ComputedQuantity, Failure
 
 
 def _parse(text: str) -> api.Quantity:
@@ -41,6 +41,10 @@ def _sign(quantity: api.Quantity) -> int:
     return (quantity.value > 0) - (quantity.value < 0)
 
 
+def _computed(quantity: api.Quantity) -> ComputedQuantity:
+    return ComputedQuantity(quantity.value, quantity.text, quantity.form, quantity.canonical)
+
+
 _PAIR = (QUANTITY, QUANTITY)
 
 OVERLOADS: tuple[Overload, ...] = (
@@ -53,8 +57,8 @@ OVERLOADS: tuple[Overload, ...] = (
     member("asApproximateFloat", (QUANTITY,), DOUBLE, lambda quantity: float(quantity.value)),
     member("asInteger", (QUANTITY,), INT, _integer),
     member("isInteger", (QUANTITY,), BOOL, _is_integer),
-    member("add", _PAIR, QUANTITY, lambda left, right: left + right),
-    member("add", (QUANTITY, INT), QUANTITY, lambda left, right: left + api.Quantity.of(right)),
-    member("sub", _PAIR, QUANTITY, lambda left, right: left - right),
-    member("sub", (QUANTITY, INT), QUANTITY, lambda left, right: left - api.Quantity.of(right)),
+    member("add", _PAIR, QUANTITY, lambda left, right: _computed(left + right)),
+    member("add", (QUANTITY, INT), QUANTITY, lambda left, right: _computed(left + api.Quantity.of(right))),
+    member("sub", _PAIR, QUANTITY, lambda left, right: _computed(left - right)),
+    member("sub", (QUANTITY, INT), QUANTITY, lambda left, right: _computed(left - api.Quantity.of(right))),
 )
