@@ -16,8 +16,8 @@ from dradriver.allocator.requesting import Wanted
 AttributeKey: TypeAlias = tuple[str, object]
 """An attribute's type and value: values of two types are never equal, though Python says 1 == True."""
 
-DISTINCT_LISTED_MINOR = 37
-"""Up to 1.36 only the last device of each request was remembered, so duplicates within a request could pass."""
+DISTINCT_REMEMBERED_MINOR = 37
+"""From this minor on distinctAttribute remembers the value of every device."""
 
 
 def lookup(candidate: Candidate, name: str) -> AttributeKey | None:
@@ -76,20 +76,19 @@ class MatchAttribute:
 class DistinctAttribute:
     """No two devices have the same value of an attribute."""
 
-    def __init__(self, spec: api.DeviceConstraint, name: str, kubernetes: api.Kubernetes) -> None:
+    def __init__(self, spec: api.DeviceConstraint, name: str) -> None:
         self.spec = spec
         self.name = name
-        self._listed = kubernetes.minor >= DISTINCT_LISTED_MINOR
-        self._seen: list[tuple[str, AttributeKey]] = []
+        self._seen: list[AttributeKey] = []
 
     def add(self, wanted: Wanted, candidate: Candidate) -> bool:
         """Accept a device whose value no device before it has."""
         if not affects(self.spec, wanted):
             return True
         value = lookup(candidate, self.name)
-        if value is None or (self._seen and is_list(value)) or value in self._compared():
+        if value is None or value in self._seen or (self._seen and is_list(value)):
             return False
-        self._seen.append((wanted.request, value))
+        self._seen.append(value)
         return True
 
     def remove(self, wanted: Wanted, candidate: Candidate) -> None:  # noqa: ARG002 - the protocol names it
@@ -97,8 +96,49 @@ class DistinctAttribute:
         if affects(self.spec, wanted):
             self._seen.pop()
 
-    def _compared(self) -> set[AttributeKey]:
-        return {value for _, value in self._seen} if self._listed else set(dict(self._seen).values())
+
+class ForgetfulDistinctAttribute:
+    """DistinctAttribute up to 1.36: one value is remembered for each request, and forgotten with any of its devices.
+
+    So two devices of one request may have the same value, depending on what was tried before.
+    """
+
+    def __init__(self, spec: api.DeviceConstraint, name: str) -> None:
+        self.spec = spec
+        self.name = name
+        self._seen: dict[str, AttributeKey] = {}
+        self._devices = 0
+
+    def add(self, wanted: Wanted, candidate: Candidate) -> bool:
+        """Accept a device whose value is not that remembered for any request; the first always."""
+        if not affects(self.spec, wanted):
+            return True
+        value = lookup(candidate, self.name)
+        if value is None or (self._devices and (value in self._seen.values() or (self._seen and is_list(value)))):
+            return False
+        self._seen[wanted.request] = value
+        self._devices += 1
+        return True
+
+    def remove(self, wanted: Wanted, candidate: Candidate) -> None:  # noqa: ARG002 - the protocol names it
+        """Forget what the device's request had."""
+        if affects(self.spec, wanted):
+            self._seen.pop(wanted.request, None)
+            self._devices -= 1
+
+
+def constraint_for(spec: api.DeviceConstraint, kubernetes: api.Kubernetes) -> Constraint:
+    """What a search asks of a constraint of a known kind."""
+    if spec.match_attribute is not None:
+        return MatchAttribute(spec, spec.match_attribute)
+    distinct = DistinctAttribute if kubernetes.minor >= DISTINCT_REMEMBERED_MINOR else ForgetfulDistinctAttribute
+    return distinct(spec, spec.distinct_attribute or "")
+
+
+def depends_on_history(spec: api.DeviceConstraint, wanted: Wanted, kubernetes: api.Kubernetes) -> bool:
+    """Whether what a constraint accepts depends on devices tried and given back: then no try may be spared."""
+    forgetful = spec.match_attribute is None and kubernetes.minor < DISTINCT_REMEMBERED_MINOR
+    return forgetful and affects(spec, wanted) and (wanted.takes_all or wanted.count > 1)
 
 
 def is_list(value: AttributeKey) -> bool:

@@ -15,6 +15,9 @@ from dradriver.allocator.clusters import Cluster
 RESULTS_LIMIT = 32
 """Devices one claim can be given (resource.k8s.io AllocationResultsMaxSize)."""
 
+DISTINCT_MINOR = 36
+"""From this minor on distinctAttribute is known with default gates."""
+
 REMAINDER_NAMED_MINOR = 34
 """From this minor on (its latest patch releases) the message about too many devices names the request."""
 
@@ -124,10 +127,11 @@ def check_wanted(cluster: Cluster, claim: api.ResourceClaim, wanted: Wanted) -> 
         raise _refusal(claim, wanted, text)
 
 
-def check_constraints(claim: api.ResourceClaim, index: int) -> None:
-    """Refuse kinds of constraint this version does not know. Raises Abort."""
+def check_constraints(cluster: Cluster, claim: api.ResourceClaim, index: int) -> None:
+    """Refuse kinds of constraint that the scheduler does not know. Raises Abort."""
+    distinct = _knows_distinct(cluster.kubernetes)
     for number, constraint in enumerate(claim.spec.constraints):
-        if constraint.match_attribute is None and constraint.distinct_attribute is None:
+        if constraint.match_attribute is None and (constraint.distinct_attribute is None or not distinct):
             message = f"constraint #{number}: empty constraint (unsupported constraint type?)"
             raise Abort(Failed(f"claim {full_name(claim)}, {message}", index))
 
@@ -145,6 +149,22 @@ def check_total(claim: api.ResourceClaim, index: int, total: int) -> None:
     if total > RESULTS_LIMIT:
         message = f"number of requested devices {total} exceeds the claim limit of {RESULTS_LIMIT}"
         raise Abort(Failed(f"claim {full_name(claim)}: {message}", index))
+
+
+def _knows_distinct(kubernetes: api.Kubernetes) -> bool:
+    """Whether the variant of the allocator that the gates select has distinctAttribute.
+
+    In 1.34 and 1.35 only the experimental one has, which is chosen where a gate is on that it alone supports.
+    """
+    enabled = kubernetes.enabled
+    conditions, status = enabled("DRADeviceBindingConditions"), enabled("DRAResourceClaimDeviceStatus")
+    match kubernetes.minor:
+        case 34:
+            return enabled("DRAConsumableCapacity") or conditions or status
+        case 35:
+            return enabled("DRAConsumableCapacity") or (conditions and status)
+        case minor:
+            return minor >= DISTINCT_MINOR
 
 
 def _check_kind(cluster: Cluster, claim: api.ResourceClaim, index: int, request: api.DeviceRequest) -> None:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from dradriver import api
 from dradriver.allocator.clusters import Cluster
-from dradriver.allocator.constraints import Constraint, DistinctAttribute, MatchAttribute
+from dradriver.allocator.constraints import constraint_for, depends_on_history
 from dradriver.allocator.counters import Counters
 from dradriver.allocator.offering import Offer, Place, blocking_taint
 from dradriver.allocator.outlook import Outlook, Shortfall
@@ -110,7 +110,9 @@ class _Search:
         self._check()
         self._places, self._broken = _places(self._offer.views, cluster.kubernetes)
         self._counters = Counters(cluster)
-        self._constraints = [[_constraint(c, cluster.kubernetes) for c in claim.spec.constraints] for claim in claims]
+        self._constraints = [
+            [constraint_for(c, cluster.kubernetes) for c in claim.spec.constraints] for claim in claims
+        ]
         # For each device taken, by which claims: admin access may take a device twice, but not within one claim.
         self._taken: dict[api.DeviceID, set[int]] = {}
         self._picks: list[list[tuple[Wanted, Candidate]]] = [[] for _ in claims]
@@ -119,6 +121,12 @@ class _Search:
         # pointless, only another option of a prioritized request can help. Cleared at the boundary of a claim.
         self._exceeded = False
         self._outlook: Outlook | None = None
+        self._history_counts = any(
+            depends_on_history(constraint, wanted, cluster.kubernetes)
+            for step in self._steps
+            for wanted in step.options
+            for constraint in claims[step.claim].spec.constraints
+        )
         self._deepest: tuple[int, Shortfall | None] = (-1, None)
 
     def run(self) -> bool:
@@ -165,7 +173,7 @@ class _Search:
                 check_addition(self._cluster, claim, step.options[0], least, total)
                 total += least
             check_total(claim, index, total)
-            check_constraints(claim, index)
+            check_constraints(self._cluster, claim, index)
 
     def _count(self, claim: api.ResourceClaim, wanted: Wanted) -> int:
         check_wanted(self._cluster, claim, wanted)
@@ -299,7 +307,7 @@ class _Search:
 
     def _known_dead(self, wanted: Wanted, position: int, failed: set[object]) -> bool:
         outlook = self._outlook
-        if outlook is None:
+        if outlook is None or self._history_counts:
             return False
         if failed and self._kind(position) in failed:
             return True
@@ -341,9 +349,3 @@ def _places(
         else:
             places += [Place(candidate, view) for candidate in view.candidates]
     return tuple(places), tuple(broken)
-
-
-def _constraint(constraint: api.DeviceConstraint, kubernetes: api.Kubernetes) -> Constraint:
-    if constraint.match_attribute is not None:
-        return MatchAttribute(constraint, constraint.match_attribute)
-    return DistinctAttribute(constraint, constraint.distinct_attribute or "", kubernetes)

@@ -449,3 +449,11 @@ def test_a_repaired_cluster_has_no_taints_broken_pools_or_erring_selectors(build
     assert build.names(build.allocate(cluster.repaired(), claim)) == [["sick"]]
     assert isinstance(build.allocate(cluster.repaired(taints=False), claim), allocator.Refused)
     assert isinstance(build.allocate(cluster.repaired(selectors=False), claim), allocator.Failed)
+
+
+def test_up_to_1_36_distinct_attribute_forgets_all_but_the_last_device_of_a_request(build: Build) -> None:
+    gpus = [build.device(f"g{n}", {"x": x}) for n, x in enumerate([1, 2, 1])]
+    claim = build.claim(build.request(count=3), constraints=(build.distinct("x"),))
+    old, new = (build.cluster(build.slice("n1", gpus), version=version) for version in ("1.36", "1.37"))
+    assert build.names(build.allocate(old, claim)) == [["g0", "g1", "g2"]]
+    assert isinstance(build.allocate(new, claim), allocator.Refused)
