@@ -7,7 +7,7 @@ in it are passed over. One object `SnapshotInfo` may say what the objects cannot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -28,6 +28,8 @@ class Snapshot:
     """Typed values where the allocator needs them, JSON for the rest; all namespaces.
 
     `missing` names the kinds that could not be read, with the reason; `assumed` says what was taken for granted.
+    `versions` tells in which version claims and templates were read, by kind, namespace and name: what a person wrote
+    looks different in each.
     """
 
     kubernetes: api.Kubernetes
@@ -45,6 +47,7 @@ class Snapshot:
     taken_at: str = ""
     missing: Mapping[str, str] = field(default_factory=dict)
     assumed: tuple[str, ...] = ()
+    versions: Mapping[tuple[str, str, str], api.wire.ApiVersion] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +77,13 @@ _KINDS: Mapping[str, _Kind] = {
 }
 
 
-def load_snapshot(path: Path, kubernetes: api.Kubernetes | None = None) -> Snapshot:
+def load_snapshot(path: Path, kubernetes: api.Kubernetes | None = None, *, namespace: str = "default") -> Snapshot:
     """Read a snapshot file (YAML or JSON List; `-` is standard input).
 
     Args:
         path: the file.
         kubernetes: the rules to answer by; None takes what SnapshotInfo says, else 1.37 with its default gates.
+        namespace: where namespaced objects belong that do not say it, as with kubectl.
 
     Raises:
         SnapshotError: the message names the file, the item, the object and the path of what is wrong.
@@ -88,16 +92,19 @@ def load_snapshot(path: Path, kubernetes: api.Kubernetes | None = None) -> Snaps
     file = read_file(path)
     fields: dict[str, list[Any]] = {kind.field: [] for kind in _KINDS.values()}
     places: dict[tuple[str, str, str], str] = {}
+    versions: dict[tuple[str, str, str], api.wire.ApiVersion] = {}
     info: Document | None = None
     for document in file.documents:
         if document.content["kind"] == "SnapshotInfo":
             info = document
         elif kind := _known(document.content):
-            identity = _identity(document, kind)
+            identity = _identity(document, kind, namespace)
             if earlier := places.get(identity):
                 raise SnapshotError(f"{_named(document)} is in the file twice (first at {earlier}): remove one of them")
             places[identity] = document.where
-            fields[kind.field].append(_read(document, kind))
+            value = _read(document, kind)
+            fields[kind.field].append(value)
+            versions |= _versions([value], str(document.content.get("apiVersion")))
     if not places and info is None and file.documents:
         kinds = ", ".join(sorted({str(document.content["kind"]) for document in file.documents}))
         raise SnapshotError(f"{file.name} holds only {kinds}: expected some of {', '.join(_KINDS)}")
@@ -109,6 +116,7 @@ def load_snapshot(path: Path, kubernetes: api.Kubernetes | None = None) -> Snaps
         taken_at=told.taken_at,
         missing=told.missing,
         assumed=assumed,
+        versions=versions,
         **{name: tuple(values) for name, values in fields.items()},
     )
 
@@ -138,13 +146,14 @@ def take_snapshot(
     with ThreadPoolExecutor(_READERS, thread_name_prefix="snapshot") as readers:
         lists = dict(zip(kinds, readers.map(lambda name: _List.read(connection, served, name), kinds), strict=True))
     fields: dict[str, tuple[Any, ...]] = {_KINDS[name].field: tuple(found.values) for name, found in lists.items()}
-    versions = [lists[name].version for name in ("ResourceClaim", "ResourceSlice") if name in lists]
+    states = [lists[name].version for name in ("ResourceClaim", "ResourceSlice") if name in lists]
     return Snapshot(
         kubernetes=rules,
-        resource_version=next(filter(None, versions), ""),
+        resource_version=next(filter(None, states), ""),
         taken_at=taken_at,
         missing={name: found.missing for name, found in lists.items() if found.missing},
         assumed=assumed,
+        versions=_versions([*fields.get("claims", ()), *fields.get("templates", ())], served.prefix),
         **fields,
     )
 
@@ -230,13 +239,13 @@ def _known(content: Mapping[str, Any]) -> _Kind | None:
     return kind if (group if separator else "") in kind.groups else None
 
 
-def _identity(document: Document, kind: _Kind) -> tuple[str, str, str]:
+def _identity(document: Document, kind: _Kind, namespace: str = "default") -> tuple[str, str, str]:
     """Field, namespace and name; a namespaced object without a namespace is put where kubectl would put it."""
     metadata = document.content.get("metadata")
     if not isinstance(metadata, dict) or not metadata.get("name") or not isinstance(metadata["name"], str):
         raise SnapshotError(f"{document.where} ({document.content['kind']}): metadata.name is missing: give it one")
     if kind.namespaced:
-        metadata["namespace"] = metadata.get("namespace") or "default"
+        metadata["namespace"] = metadata.get("namespace") or namespace
     return kind.field, str(metadata.get("namespace", "")), metadata["name"]
 
 
@@ -249,6 +258,17 @@ def _read(document: Document, kind: _Kind) -> Any:
         return api.wire.read(document.content)
     except api.ApiError as error:
         raise SnapshotError(f"{_named(document)}: {error}") from error
+
+
+def _versions(values: Iterable[Any], api_version: str) -> dict[tuple[str, str, str], api.wire.ApiVersion]:
+    """In which version claims and templates were read; `api_version` ends with it."""
+    return {
+        (type(value).__name__, value.metadata.namespace, value.metadata.name): api.wire.ApiVersion(
+            api_version.rpartition("/")[2]
+        )
+        for value in values
+        if isinstance(value, api.ResourceClaim | api.ResourceClaimTemplate)
+    }
 
 
 def _named(document: Document) -> str:
