@@ -11,6 +11,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -58,16 +59,26 @@ def _hardware(settings: Settings) -> tuple[Callable[[], hardware.Nvml], hardware
         return hardware.Nvml, hardware.Roots(dev=settings.dev_root / "dev")
     from dradriver import described  # noqa: PLC0415 - brings yaml, only for described hardware
 
+    if settings.dev_root == Path("/"):
+        raise node.SettingsError(
+            f"--nvml {settings.nvml} describes hardware, whose device nodes must not be made in /dev: "
+            "give --dev-root a directory of its own"
+        )
     try:
         description = described.load(settings.nvml, node=settings.node_name)
         described.materialise(description, settings.dev_root)
     except described.DescriptionError as error:
         raise node.SettingsError(str(error)) from error
-    except OSError as error:
-        raise node.SettingsError(f"--dev-root {settings.dev_root} cannot be filled: {error}") from error
     state = settings.dev_root / "described"
     roots = hardware.Roots.under(settings.dev_root)
-    return lambda: hardware.Nvml(described.Library(description, state)), roots
+
+    def opening() -> hardware.Nvml:
+        try:
+            return hardware.Nvml(described.Library(description, state))
+        except described.DescriptionError as error:
+            raise hardware.NvmlError(str(error)) from error
+
+    return opening, roots
 
 
 def _connect(kubeconfig: str | None) -> cluster.Connection:

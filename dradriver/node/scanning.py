@@ -7,6 +7,7 @@ nothing to offer, and the next scan looks again.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
@@ -78,8 +79,10 @@ class Scanner:
         inventory = hardware.read(self._nvml, self._roots)
         numbers = self._numbers.assign(inventory.gpus, self._held())
         offers = hardware.offer(inventory, numbers, pool=self._pool, roots=self._roots)
+        names = Counter(offer.device.name for offer in offers)
         self._tell(
             {
+                *(f"{count} devices are named {name}: one is left out" for name, count in names.items() if count > 1),
                 *inventory.problems,
                 *(f"GPU {gpu.uuid}: {problem}" for gpu in inventory.gpus for problem in gpu.problems),
                 *(f"GPU at {lost.pci_address or lost.nvml_index} is lost: {lost.reason}" for lost in inventory.lost),

@@ -76,6 +76,7 @@ class SocketServer:
             self.path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
             self.path.unlink(missing_ok=True)
             server.add_insecure_port(f"unix:{self.path}")
+            self.path.chmod(0o600)  # whoever connects may take GPUs from pods
         except (OSError, RuntimeError) as error:
             raise SettingsError(
                 f"cannot listen on {self.path}: {error}; look at the directory's owner and mode"

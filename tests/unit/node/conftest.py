@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import queue
 import shutil
 import tempfile
@@ -26,6 +27,16 @@ from dradriver.node.state import State
 
 DRIVER = "gpu.gpupool.dev"
 NODE = "node-a"
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """`main` sends the log to the standard error of the moment."""
+    root = logging.getLogger("dradriver")
+    before = root.handlers[:], root.propagate, root.level
+    yield
+    root.handlers[:], root.propagate = before[:2]
+    root.setLevel(before[2])
 
 
 @pytest.fixture
