@@ -5,7 +5,8 @@ A search asks for an `Outlook` at its first dead end. It must not change an answ
 - Counting removes branches without a solution. The scheduler would have searched them, and met every selector error
   on the way; so nothing is removed where any device not in use errs (`sound` is False then).
 - Devices of one `kind` are interchangeable: swapping them in a solution gives a solution, and neither meets an error
-  that the other does not. Where one has failed at a place in the search, the others need not be tried there.
+  that the other does not. Where one has failed at a place in the search, the others need not be tried there. Only
+  a request for all devices under a constraint tells them apart, by their order (`symmetric` is False then).
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ class Outlook:
         self._erring: dict[Wanted, set[int]] = {}
         self.usable = {w: self._usable(w, counters) for s in steps for w in s.options}
         self._usable_sets = {w: frozenset(positions) for w, positions in self.usable.items()}
-        self.sound = self.sound and not any(self._erring.values()) and not self._all_meets_constraint()
+        self.symmetric = not self._all_meets_constraint()
+        self.sound = self.sound and self.symmetric and not any(self._erring.values())
         self._groups = {
             (index, number): self._grouped(index, constraint)
             for index, claim in enumerate(claims)
@@ -134,7 +136,10 @@ class Outlook:
         return tuple(found)
 
     def _all_meets_constraint(self) -> bool:
-        """Whether a constraint covers a request for all devices: refusing one of them is an error upstream."""
+        """Whether a constraint covers a request for all devices: refusing one of them is an error upstream.
+
+        Which one is refused, or found in use before that, depends on the order of the devices.
+        """
         return any(affects(c, w) for w in self._everything for c in self._claims[w.claim].spec.constraints)
 
     def _grouped(self, claim: int, constraint: api.DeviceConstraint) -> tuple[Group, ...]:

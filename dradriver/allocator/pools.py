@@ -223,12 +223,19 @@ def _pool(pool: PoolID, slices: Sequence[api.ResourceSlice], kubernetes: api.Kub
         kubernetes=kubernetes,
         generation=newest,
         slices=current,
-        # Slices for one node first, as upstream sorts them: where counts differ, that of the first is believed.
-        published=tuple(sorted(slices, key=lambda s: not s.node_name)),
+        published=tuple(sorted(slices, key=lambda s: not _goes_first(s, kubernetes))),
         complete=len(current) == current[0].pool.resource_slice_count,
         node=node_names.pop() if len(node_names) == 1 else None,
         _candidates={id(s): _candidates(s, kubernetes) for s in slices},
     ).checked()
+
+
+def _goes_first(resource_slice: api.ResourceSlice, kubernetes: api.Kubernetes) -> bool:
+    """Whether upstream looks at a slice before others: where counts differ within a pool, the first is believed."""
+    if kubernetes.minor <= POOL_WIDE_MINOR:
+        return True
+    beside = kubernetes.minor == POOL_WIDE_MINOR + 1 and bool(resource_slice.shared_counters)
+    return bool(resource_slice.node_name) and not beside
 
 
 def _candidates(resource_slice: api.ResourceSlice, kubernetes: api.Kubernetes) -> tuple[Candidate, ...]:

@@ -307,7 +307,7 @@ class _Search:
 
     def _known_dead(self, wanted: Wanted, position: int, failed: set[object]) -> bool:
         outlook = self._outlook
-        if outlook is None or self._history_counts:
+        if outlook is None or not outlook.symmetric or self._history_counts:
             return False
         if failed and self._kind(position) in failed:
             return True

@@ -457,3 +457,24 @@ def test_up_to_1_36_distinct_attribute_forgets_all_but_the_last_device_of_a_requ
     old, new = (build.cluster(build.slice("n1", gpus), version=version) for version in ("1.36", "1.37"))
     assert build.names(build.allocate(old, claim)) == [["g0", "g1", "g2"]]
     assert isinstance(build.allocate(new, claim), allocator.Refused)
+
+
+def test_what_is_told_apart_only_by_the_order_of_a_sweep_is_not_taken_for_the_same(build: Build) -> None:
+    gpus = [build.device("a", {"kind": "x"}), build.device("b", {"kind": "y"}), build.device("c", {"kind": "y"})]
+    one = build.claim(build.request(), name="one")
+    rest = build.claim(build.everything(), constraints=(build.match("kind"),), name="rest")
+    outcome = build.allocate(build.cluster(build.slice("n1", gpus)), one, rest)
+    # With a or b taken the sweep comes to a device in use; only with c taken it comes to the constraint first.
+    assert isinstance(outcome, allocator.Failed)
+    assert "cannot add device gpu.example.com/n1/b" in outcome.message
+
+
+def test_of_slices_that_disagree_on_their_number_the_first_for_one_node_is_believed(build: Build) -> None:
+    slices = [
+        build.slice(None, ["a"], all_nodes=True, pool={"name": "p", "resource_slice_count": 2}, name="a"),
+        build.slice("n1", ["b"], pool={"name": "p", "resource_slice_count": 3}, name="b"),
+    ]
+    assert isinstance(build.allocate(build.cluster(*slices), build.claim(build.request())), allocator.Refused)
+    assert isinstance(
+        build.allocate(build.cluster(*slices, version="1.35"), build.claim(build.request())), allocator.Allocated
+    )
