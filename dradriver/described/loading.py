@@ -7,6 +7,7 @@ model; `each`, `fabric` and `platform` of the node stand under those of each GPU
 
 from __future__ import annotations
 
+import functools
 import re
 import uuid
 from collections.abc import Mapping
@@ -62,6 +63,14 @@ def load(name_or_path: str | Path, *, node: str | None = None) -> Description:
     return _description(documents.read(path), text, path.stem, path.parent, node)
 
 
+@functools.cache
+def _model(name: str) -> object:
+    """The document of a shipped model, which many GPUs share and nobody changes."""
+    source = resources.files("dradriver.described") / "models" / f"{name}.yaml"
+    return documents.parse(source.read_text("utf-8"), name)
+
+
+@functools.cache
 def _names(folder: str) -> tuple[str, ...]:
     files = (resources.files("dradriver.described") / folder).iterdir()
     return tuple(sorted(file.name.removesuffix(".yaml") for file in files if file.name.endswith(".yaml")))
@@ -196,8 +205,7 @@ class _GpuReader:
         name = fields.text("model", like="the name of a model, or the path of a model file")
         below: object
         if name in models():
-            source = resources.files("dradriver.described") / "models" / f"{name}.yaml"
-            below = documents.parse(source.read_text("utf-8"), name)
+            below = _model(name)
         elif name.endswith(_SUFFIXES):
             below = documents.read(folder / name)
         else:

@@ -10,6 +10,13 @@ from dradriver.described.codes import Code
 from dradriver.described.symbols.area import Area
 
 _BRANCH_ROOM: Final = 80
+_TEXTS: Final = {
+    Code.NO_PERMISSION: "Insufficient Permissions",
+    Code.GPU_IS_LOST: "GPU is lost",
+    Code.LIB_RM_VERSION_MISMATCH: "Driver/library version mismatch",
+    Code.IN_USE: "In use by another client",
+    Code.UNKNOWN: "Unknown Error",
+}
 
 
 class System(Area):
@@ -27,8 +34,8 @@ class System(Area):
 
     def nvmlErrorString(self, result: Any) -> bytes:
         value = number(result)
-        name = Code(value).name if value in Code.__members__.values() else "UNKNOWN"
-        return name.replace("_", " ").capitalize().encode()
+        code = Code(value) if value in Code.__members__.values() else Code.UNKNOWN
+        return _TEXTS.get(code, code.name.replace("_", " ").title()).encode()
 
     def nvmlSystemGetDriverVersion(self, version: Any, length: Any) -> None:
         put_text(version, length, self.machine.description.driver)
