@@ -122,9 +122,7 @@ class Partitions:
         return next((profile for profile in self.profiles if profile.index == index), None)
 
     def instance_ids(self, size: int) -> range:
-        """Ids that the kernel gives to instances of a size: 0 to the whole, 1-2 to halves, 3-6 to quarters, 7-14 to
-        eighths (src/nvidia/src/kernel/gpu/mig_mgr of open-gpu-kernel-modules).
-        """  # noqa: D205 - one sentence
+        """Ids the kernel gives to instances of a size: 0 to the whole, 1-2 to halves, 3-6, 7-14 (kmigmgr of RM)."""
         parts = self.units // size
         return range(parts - 1, 2 * parts - 1)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ from dradriver.described.errors import DescriptionError
 from dradriver.described.partitioning import Partitioning
 
 _FORMAT: Final = 1
+_log = logging.getLogger(__name__)
 
 Stamp: TypeAlias = tuple[int, int, int]
 """Inode, time and size of a file: what changes when it is replaced or edited."""
@@ -47,12 +49,16 @@ class Store:
             raise DescriptionError(str(directory), "", error.strerror or str(error), remedy) from error
 
     def partitioning(self, uuid: str) -> Partitioning:
-        """The instances of a GPU now."""
+        """The instances of a GPU now; those seen last where the file was damaged meanwhile, which is told once."""
         seen = stamp(self._file)
         if seen is None:  # deleted under a running plugin: as after a reboot
             return self._described[uuid]
         if seen != self._seen:
-            self._kept, self._seen = self._read(), seen
+            self._seen = seen
+            try:
+                self._kept = self._read()
+            except (DescriptionError, OSError) as error:
+                _log.warning("instances not changed: %s", error)
         return self._kept.get(uuid, self._described[uuid])
 
     def change(self, uuid: str, change: Callable[[Partitioning], Partitioning]) -> Partitioning:

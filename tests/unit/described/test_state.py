@@ -109,6 +109,20 @@ def test_a_damaged_state_is_told_with_its_file_and_the_remedy(text: str, tmp_pat
         described.Library(described.load("l4-4"), tmp_path)
 
 
+def test_a_state_damaged_while_it_runs_changes_nothing_and_is_told_once(
+    start: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    state = start(described.load("a100-mig"))
+    gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
+    assert pynvml.nvmlDeviceGetMigMode(gpu) == [1, 1]
+    (state / "instances.json").write_text("{")
+    with caplog.at_level(logging.WARNING):
+        assert pynvml.nvmlDeviceGetMigMode(gpu) == [1, 1]
+        assert pynvml.nvmlDeviceGetMigMode(gpu) == [1, 1]
+    (told,) = caplog.messages
+    assert "instances.json" in told
+
+
 def test_a_state_directory_that_cannot_be_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(described.DescriptionError, match="give a directory that can be written"):
