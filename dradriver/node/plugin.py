@@ -174,9 +174,9 @@ class Plugin:
         return dict(scan.offers)
 
     def _mounts(self) -> Sequence[Mount]:
-        scan = self._scanner.latest
-        if scan is None or self._settings.nvml != SYSTEM:
+        if self._settings.nvml != SYSTEM:
             return ()
+        scan = self._scanner.latest or self._scanner.scan()
         return libraries.find(self._settings.driver_root, scan.driver_version)
 
     def _begin(self) -> None:

@@ -157,11 +157,18 @@ class Publisher:
             log.problem("cannot publish", node=self._node, error=str(error))
         self.problem = str(error)
         if isinstance(error, cluster.NotFoundError):
-            self._server.rediscover()
-            self._owner = None
+            self._start_over()
         wait: float = min(FIRST_RETRY_SECONDS * 2 ** min(failures - 1, 10), LONGEST_RETRY_SECONDS)
         asked = error.retry_after if isinstance(error, cluster.ClusterError) else None
         return max(wait * random.uniform(0.75, 1.25), asked or 0.0)  # noqa: S311 - jitter, not a secret
+
+    def _start_over(self) -> None:
+        """Something that was there is not: perhaps the node object, perhaps this version of the group."""
+        self._server.rediscover()
+        self._owner = None
+        if self._reflector is not None:
+            self._reflector.stop()
+            self._reflector = None
 
     @property
     def _collection(self) -> str:

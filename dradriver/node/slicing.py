@@ -8,6 +8,7 @@ begin with the slice's index in hexadecimal: from Kubernetes 1.36 on devices are
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -65,14 +66,14 @@ def changes(
     """
     wanted = cut(devices)
     newest = max((s.pool.generation for s in existing if s.pool.name == identity.pool), default=0)
-    matched = _match(identity, existing, newest, len(wanted))
+    matched = _match(identity, existing, len(wanted))
     obsolete = tuple(s for s in existing if all(s is not kept for kept in matched.values()))
     desired = {index: _slice(identity, index, part, matched.get(index)) for index, part in enumerate(wanted)}
+    pool = api.Pool(identity.pool, newest, len(wanted))
     differing = [
-        index for index, old in matched.items() if not _is_as_wanted(old, desired[index], len(wanted), accepted)
+        index for index, old in matched.items() if old.pool != pool or not _is_as_wanted(old, desired[index], accepted)
     ]
     if not obsolete and len(matched) == len(wanted) and len(differing) <= 1:
-        pool = api.Pool(identity.pool, newest, len(wanted))
         return Changes(updates=tuple(replace(desired[index], pool=pool) for index in differing))
     pool = api.Pool(identity.pool, max(newest, floor) + 1, len(wanted))
     written = {index: replace(value, pool=pool) for index, value in desired.items()}
@@ -83,19 +84,13 @@ def changes(
     )
 
 
-def _match(
-    identity: Identity, existing: Sequence[api.ResourceSlice], newest: int, count: int
-) -> dict[int, api.ResourceSlice]:
-    """The slice to keep for each index: of this pool and node, in its newest generation, named for that index."""
+def _match(identity: Identity, existing: Sequence[api.ResourceSlice], count: int) -> dict[int, api.ResourceSlice]:
+    """The slice to keep for each index: of this pool and node, named for that index, the newest where there are two."""
     matched: dict[int, api.ResourceSlice] = {}
-    for candidate in sorted(existing, key=lambda s: s.metadata.name):
+    for candidate in sorted(existing, key=lambda s: (-s.pool.generation, s.metadata.name)):
         found = _INDEX.match(candidate.metadata.name)
         index = int(found.group(1), 16) if found else -1
-        fits = (candidate.pool.name, candidate.pool.generation, candidate.node_name) == (
-            identity.pool,
-            newest,
-            identity.node,
-        )
+        fits = (candidate.pool.name, candidate.node_name) == (identity.pool, identity.node)
         if fits and 0 <= index < count and index not in matched:
             matched[index] = candidate
     return matched
@@ -136,27 +131,25 @@ def _with_times(devices: tuple[api.Device, ...], old: tuple[api.Device, ...]) ->
     )
 
 
-def _is_as_wanted(old: api.ResourceSlice, wanted: api.ResourceSlice, count: int, accepted: Accepted) -> bool:
-    owners = {(o.kind, o.uid, o.controller) for o in old.metadata.owner_references}
-    if old.pool.resource_slice_count != count or owners != {
-        (o.kind, o.uid, o.controller) for o in wanted.metadata.owner_references
-    }:
-        return False
+def _is_as_wanted(old: api.ResourceSlice, wanted: api.ResourceSlice, accepted: Accepted) -> bool:
     seen, meant = fingerprint(old), fingerprint(wanted)
-    return seen in (meant, accepted.get(meant))
+    return _owners(old) == _owners(wanted) and seen in (meant, accepted.get(meant))
+
+
+def _owners(value: api.ResourceSlice) -> set[tuple[str, api.UID, bool]]:
+    return {(owner.kind, owner.uid, owner.controller) for owner in value.metadata.owner_references}
 
 
 def fingerprint(value: api.ResourceSlice) -> str:
-    """What a slice says of its devices, by value: 81920Mi is 80Gi, and the server's `timeAdded` says nothing."""
-    return repr(
-        (
-            value.node_name,
-            value.all_nodes,
-            value.per_device_node_selection,
-            value.shared_counters,
-            [_device(device) for device in value.devices],
-        )
+    """A digest of what a slice says, by value: 81920Mi is 80Gi, and the server's `timeAdded` says nothing."""
+    said = (
+        value.node_name,
+        value.all_nodes,
+        value.per_device_node_selection,
+        value.shared_counters,
+        [_device(device) for device in value.devices],
     )
+    return hashlib.sha256(repr(said).encode()).hexdigest()
 
 
 def _device(device: api.Device) -> tuple[object, ...]:

@@ -2,8 +2,8 @@
 
 Every change is: intent to the journal, act, outcome to the journal, all under the node's lock. A start finds one of:
 nothing (the claim was never promised), an intent (undone: the kubelet asks again), a release under way (finished), or a
-prepared claim (its CDI file is written again). What cannot be told from the disk alone is `doubtful`: held, but to be
-compared with the claim on the API server before it is believed. That is a prepared claim whose CDI file is
+prepared claim (its CDI file is made good if it is not). What cannot be told from the disk alone is `doubtful`: held,
+but to be compared with the claim on the API server before it is believed. That is a prepared claim whose CDI file is
 gone under the same boot id (an Unprepare that a full disk kept from being recorded), one of another boot, and
 whatever had to be read from CDI files because the journal was damaged.
 """
@@ -84,10 +84,10 @@ class State:
             self._release(claim.uid)
         elif claim.uid in self._doubtful or claim.boot != self._boot or (claim.devices and not has_file) or damaged:
             self._doubtful.add(claim.uid)
-        else:
+        elif claim.devices and self._cdi.recorded(claim.uid) != claim:
             try:
                 self._cdi.write(claim, self._mounts())
-            except CdiError as error:  # the old file stands; Prepare and the check of doubtful claims try again
+            except CdiError as error:  # the old file stands; Prepare tries again
                 log.problem("cannot rewrite CDI file", claim=claim.title, uid=claim.uid, error=str(error))
 
     def prepare(self, uid: api.UID, plan: Callable[[Sequence[PreparedClaim]], PreparedClaim]) -> PreparedClaim:

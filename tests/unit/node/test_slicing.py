@@ -78,6 +78,15 @@ def test_a_deleted_slice_is_made_again_in_a_new_generation() -> None:
     assert made.pool.generation == 6
 
 
+def test_a_pass_that_was_cut_short_is_finished_in_place() -> None:
+    devices = _devices(130)
+    existing = _apply([], _changes(devices, []))
+    half = [replace(existing[0], pool=api.Pool("node-a", 2, 3)), *existing[1:]]
+    changes = _changes(devices, half)
+    assert (changes.deletes, changes.creates) == ((), ())
+    assert [value.pool.generation for value in changes.updates] == [3, 3, 3]
+
+
 def test_slices_too_many_older_or_of_other_pools_are_deleted() -> None:
     devices = _devices(1)
     (right,) = _apply([], _changes(devices, [], floor=6))

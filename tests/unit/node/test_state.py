@@ -242,6 +242,19 @@ def test_a_damaged_journal_is_rebuilt_from_cdi_files(node: Any, make_prepared: M
     assert len(list(node.root.glob("journal.damaged-*"))) == 1
 
 
+def test_a_file_that_is_not_as_it_should_be_is_written_again_at_start(node: Any, make_prepared: Make) -> None:
+    claim = make_prepared("train", "gpu-0")
+    _prepare(node.state(), claim)
+    path = node.cdi().path(claim.uid)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:100])
+    node.state()
+    assert path.read_bytes() == whole
+    before = path.stat()
+    node.state()
+    assert path.stat().st_ino == before.st_ino
+
+
 def test_files_of_claims_nobody_knows_are_removed_at_start(node: Any, make_prepared: Make) -> None:
     claim = make_prepared("stray", "gpu-0")
     node.cdi().write(claim)
