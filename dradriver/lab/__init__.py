@@ -3,7 +3,7 @@
 One process tree on loopback, started and ended by `kubectl gpupool lab`; the node plugins in it are the real ones.
 """
 
-from dradriver.lab.places import Home, default_home
-from dradriver.lab.running import LabError, NodePlan, Status, down, plan_nodes, status, up
+from dradriver.lab.places import Home, NodePlan, default_home
+from dradriver.lab.running import LabError, Status, down, plan_nodes, status, up
 
 __all__ = ["Home", "LabError", "NodePlan", "Status", "default_home", "down", "plan_nodes", "status", "up"]

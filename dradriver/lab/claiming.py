@@ -32,7 +32,10 @@ class ClaimController:
         self._pods = cluster.Reflector(connection, "/api/v1/pods", on_change=wake)
         self._claims = cluster.Reflector(connection, f"{served.prefix}/resourceclaims", on_change=wake)
         self._templates = cluster.Reflector(connection, f"{served.prefix}/resourceclaimtemplates", on_change=wake)
+        self._made: dict[tuple[str, str], str] = {}
+        """Claims made here, by pod UID and the pod's own name for them: the watches may not show them yet."""
         self._reported: set[tuple[str, str]] = set()
+        """What was said already, by pod UID."""
 
     def start(self) -> None:
         """Start watching and working."""
@@ -51,6 +54,8 @@ class ClaimController:
             return
         pods = {objects.uid(pod): pod for pod in self._pods.items()}
         claims = self._claims.items()
+        self._made = {known: name for known, name in self._made.items() if known[0] in pods}
+        self._reported = {said for said in self._reported if said[0] in pods}
         for pod in sorted(pods.values(), key=objects.created):
             if not objects.is_deleted(pod) and not objects.is_final(pod):
                 self._generate(pod, claims)
@@ -64,12 +69,14 @@ class ClaimController:
         made = dict(_statuses(pod))
         for entry in pod["spec"]["resourceClaims"]:
             if entry["name"] in missing:
-                found = _generated(pod, entry["name"], claims) or self._create(pod, entry)
+                known = (objects.uid(pod), entry["name"])
+                found = self._made.get(known) or _generated(pod, entry["name"], claims) or self._create(pod, entry)
                 if found is None:
                     return
-                made[entry["name"]] = found
+                made[entry["name"]] = self._made[known] = found
         statuses = [{"name": name, "resourceClaimName": claim} for name, claim in made.items()]
-        self._connection.merge(objects.pod_path(pod, "status"), {"status": {"resourceClaimStatuses": statuses}})
+        patch = objects.status_patch(pod, {"resourceClaimStatuses": statuses})
+        self._connection.merge(objects.pod_path(pod, "status"), patch)
 
     def _create(self, pod: Mapping[str, Any], entry: Mapping[str, Any]) -> str | None:
         """Create a claim from its template; None (and an event) where that cannot be."""
@@ -110,9 +117,10 @@ class ClaimController:
     def _release(self, claim: dict[str, Any], pods: Mapping[str, Mapping[str, Any]]) -> None:
         status = claim.get("status") or {}
         reserved = status.get("reservedFor") or []
-        kept = [entry for entry in reserved if entry.get("resource") != "pods" or _still_uses(pods.get(entry["uid"]))]
-        unused = not kept and (bool(reserved) or objects.is_deleted(claim))
-        if len(kept) != len(reserved) or (unused and status.get("allocation")):
+        namespace = objects.key(claim)[0]
+        kept = [entry for entry in reserved if self._uses(entry, namespace, pods)]
+        ended = not kept and (bool(reserved) or objects.is_deleted(claim))
+        if len(kept) != len(reserved) or (ended and status.get("allocation")):
             left = {name: value for name, value in status.items() if name != "reservedFor"}
             if kept:
                 left["reservedFor"] = kept
@@ -121,9 +129,24 @@ class ClaimController:
                 left.pop("devices", None)
             claim = self._connection.replace(f"{self._path(claim)}/status", {**claim, "status": left})
             log.info("released claim claim=%s/%s left=%d", *objects.key(claim), len(kept))
-        if not (claim.get("status") or {}).get("allocation"):
+        if ended:
             self._unprotect(claim)
         self._delete_generated(claim, pods)
+
+    def _uses(self, entry: Mapping[str, Any], namespace: str, pods: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Whether a consumer still uses a claim; one that is no pod is none of ours to judge."""
+        if entry.get("resource") != "pods":
+            return True
+        pod = pods.get(entry["uid"])
+        if pod is None:
+            # Our copy of the pods may be older than this claim: only the server's answer tells that a pod is gone.
+            try:
+                pod = self._connection.get(f"/api/v1/namespaces/{namespace}/pods/{entry['name']}")
+            except cluster.NotFoundError:
+                return False
+            if objects.uid(pod) != entry["uid"]:
+                return False
+        return not objects.is_final(pod) and not (objects.is_deleted(pod) and objects.node_name(pod) is None)
 
     def _unprotect(self, claim: Mapping[str, Any]) -> None:
         finalizers = claim["metadata"].get("finalizers") or []
@@ -149,13 +172,6 @@ class ClaimController:
     def _path(self, claim: Mapping[str, Any]) -> str:
         namespace, name = objects.key(claim)
         return f"{self._claims_path(namespace)}/{name}"
-
-
-def _still_uses(pod: Mapping[str, Any] | None) -> bool:
-    """A pod that is gone, done, or deleted before it was bound, uses nothing."""
-    if pod is None or objects.is_final(pod):
-        return False
-    return not (objects.is_deleted(pod) and objects.node_name(pod) is None)
 
 
 def _statuses(pod: Mapping[str, Any]) -> list[tuple[str, str | None]]:

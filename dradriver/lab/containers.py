@@ -1,7 +1,8 @@
 """What a container would get: CDI files applied as a container runtime applies them (CDI specification 0.6).
 
-Only what the node plugins write is understood: environment, device nodes and mounts. A name that no file defines, a
-device node that does not exist on the host, and a file that is no CDI file are errors, as with a real runtime.
+Only what the node plugins write is understood: environment, device nodes and mounts. As with a real runtime a name that
+no file or more than one file defines, and a device node that does not exist on the host, are errors; a file that is no
+CDI file defines nothing.
 """
 
 from __future__ import annotations
@@ -52,10 +53,8 @@ def _specs(directory: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     for path in sorted(directory.glob("*.json")):
         try:
             spec = json.loads(path.read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):
             continue
-        except ValueError:
-            continue  # a broken file makes only its own devices unresolvable
         if isinstance(spec, dict):
             yield path, spec
 

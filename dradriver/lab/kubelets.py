@@ -8,36 +8,40 @@ when it has been away for a while.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from dradriver import cluster
 from dradriver.lab import containers, objects
 from dradriver.lab.loops import Loop
-from dradriver.lab.preparing import Claims, NotReadyError, PreparedClaim
-from dradriver.lab.registering import PluginRegistry
+from dradriver.lab.places import NodeHome
+from dradriver.lab.preparing import Claims, Devices, NotReadyError
+from dradriver.lab.registering import KNOWN_SERVICES, PluginRegistry
 from dradriver.protocol import services
 
 log = logging.getLogger(__name__)
 
 WIPE_SECONDS = 30.0
-FIRST_RETRY_SECONDS = 0.5
+WIPE_RETRY_SECONDS = 1.0
+FIRST_RETRY_SECONDS = 0.25
 LONGEST_RETRY_SECONDS = 8.0
+PERIOD_SECONDS = 0.5
 WORKERS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class NodePlaces:
-    """Directories of one node that kubelet and plugin share."""
+class _Retry:
+    """When a pod that could not begin or end is tried again; a change from begin to end does not wait."""
 
-    plugins: Path
-    registry: Path
-    cdi: Path
+    due: float
+    pause: float
+    ending: bool
 
 
 class Kubelet:
@@ -48,49 +52,62 @@ class Kubelet:
         connection: cluster.Connection,
         served: cluster.Served,
         node: str,
-        places: NodePlaces,
+        places: NodeHome,
         *,
-        services_known: Mapping[str, services.Service],
+        services_known: Mapping[str, services.Service] = KNOWN_SERVICES,
         wipe_seconds: float = WIPE_SECONDS,
     ) -> None:
+        """Put the parts together.
+
+        Args:
+            connection: Under the kubelet's own identity.
+            served: What the server serves.
+            node: Name of the node.
+            places: Directories that it shares with the plugins.
+            services_known: The DRA services that it can call, by the words plugins advertise them by.
+            wipe_seconds: How long a driver may be away before its slices are deleted.
+        """
         self._connection = connection
         self._served = served
         self._node = node
         self._places = places
         self._wipe_seconds = wipe_seconds
         self._registry = PluginRegistry(places.registry, dict(services_known), self._plugin_changed)
-        self._loop = Loop(f"kubelet-{node}", self._pass, period=1.0)
+        self._loop = Loop(f"kubelet-{node}", self._pass, period=PERIOD_SECONDS)
         self._pods = cluster.Reflector(
             connection, "/api/v1/pods", field_selector=f"spec.nodeName={node}", on_change=self._loop.wake
         )
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix=f"kubelet-{node}")
-        self._lock = threading.Lock()
-        self._busy: set[str] = set()
-        self._retries: dict[str, float] = {}
         self._claims = Claims(connection, served, self._registry)
-        self._views: dict[tuple[str, str], containers.ContainerView] = {}
+        self._lock = threading.Lock()  # guards what follows; never held during a call
+        self._busy: set[str] = set()
+        self._retries: dict[str, _Retry] = {}
+        self._views: dict[str, dict[str, containers.ContainerView]] = {}
+        """What the containers of each running pod got, by UID and container."""
         self._wipes: dict[str, threading.Timer] = {}
         self._stopping = False
 
     def start(self) -> None:
         """Register the node, delete what slices an earlier life left, and start working."""
         self._create_node()
-        self._wipe(f"spec.nodeName={self._node}")
+        self._wipe("", f"spec.nodeName={self._node}")
         self._registry.start()
         self._pods.start()
         self._loop.start()
 
     def stop(self) -> None:
         """Stop working; pods and claims stay as they are."""
-        self._stopping = True
-        self._loop.stop()
-        self._registry.stop()
-        self._pods.stop()
         with self._lock:
+            self._stopping = True
             wipes = list(self._wipes.values())
         for timer in wipes:
             timer.cancel()
+        self._loop.stop()
+        self._registry.stop()  # cuts calls in progress
+        self._pods.stop()
         self._workers.shutdown(wait=True, cancel_futures=True)
+        for timer in wipes:
+            timer.join()
 
     def is_registered(self, driver: str) -> bool:
         """Whether a plugin of this driver is connected."""
@@ -99,7 +116,7 @@ class Kubelet:
     def log(self, pod_uid: str, container: str) -> list[str] | None:
         """What a container got, as lines; None while it does not run."""
         with self._lock:
-            view = self._views.get((pod_uid, container))
+            view = self._views.get(pod_uid, {}).get(container)
         return None if view is None else list(view.lines())
 
     # Node and slices
@@ -124,85 +141,83 @@ class Kubelet:
             timer = self._wipes.pop(driver, None)
             if timer:
                 timer.cancel()
-            if not connected and not self._stopping:
-                selector = f"spec.nodeName={self._node},spec.driver={driver}"
-                timer = threading.Timer(self._wipe_seconds, self._wipe, [selector])
-                timer.daemon = True
-                self._wipes[driver] = timer
-                timer.start()
         if connected:
             self._loop.wake()
+        else:
+            self._wipe_later(driver, f"spec.nodeName={self._node},spec.driver={driver}", self._wipe_seconds)
 
-    def _wipe(self, selector: str) -> None:
+    def _wipe_later(self, driver: str, selector: str, seconds: float) -> None:
+        timer = threading.Timer(seconds, self._wipe, [driver, selector])
+        timer.daemon = True
+        with self._lock:
+            if not self._stopping:
+                self._wipes[driver] = timer
+                timer.start()
+
+    def _wipe(self, driver: str, selector: str) -> None:
         path = f"{self._served.prefix}/resourceslices"
         try:
             slices, _ = self._connection.list(path, field_selector=selector)
             for entry in slices:
-                self._connection.delete(f"{path}/{entry['metadata']['name']}", uid=objects.uid(entry))
-                log.info("wiped slice node=%s slice=%s", self._node, entry["metadata"]["name"])
-        except cluster.NotFoundError:
-            log.debug("slice went by itself node=%s", self._node)
+                with contextlib.suppress(cluster.NotFoundError):
+                    self._connection.delete(f"{path}/{entry['metadata']['name']}", uid=objects.uid(entry))
+                    log.info("wiped slice node=%s slice=%s", self._node, entry["metadata"]["name"])
         except cluster.ClusterError as error:
-            log.warning("cannot wipe slices node=%s error=%s", self._node, error)
+            log.warning("cannot wipe slices, trying again node=%s error=%s", self._node, error)
+            self._wipe_later(driver, selector, WIPE_RETRY_SECONDS)
 
     # Pods
 
     def _pass(self) -> None:
-        if not self._pods.wait_synced(0):
+        if not self._pods.synced:
             return
-        pods = self._pods.items()
-        for pod in pods:
-            if self._has_work(pod):
-                self._submit(pod)
-        present = {objects.uid(pod) for pod in pods}
-        for pod_uid in self._claims.pods() - present:
-            self._submit_ghost(pod_uid)
-
-    def _has_work(self, pod: Mapping[str, Any]) -> bool:
-        if objects.is_deleted(pod) or objects.is_final(pod):
-            return True
-        return bool(pod.get("status", {}).get("phase") != "Running")
-
-    def _submit(self, pod: Mapping[str, Any]) -> None:
+        pods = {objects.uid(pod): pod for pod in self._pods.items()}
+        held = self._claims.pods()
+        for uid, pod in pods.items():
+            if self._has_work(pod, held):
+                self._submit(uid, pod)
         with self._lock:
-            if objects.uid(pod) in self._busy or self._stopping:
-                return
-            self._busy.add(objects.uid(pod))
-        self._workers.submit(self._sync, pod)
+            ended = (held | self._views.keys() | self._retries.keys()) - pods.keys()
+        for uid in ended:
+            self._submit(uid, None)
 
-    def _submit_ghost(self, pod_uid: str) -> None:
-        """A pod that is gone although its claims are still prepared (deleted by force)."""
-        with self._lock:
-            if pod_uid in self._busy or self._stopping:
-                return
-            self._busy.add(pod_uid)
-        self._workers.submit(self._sync, {"metadata": {"uid": pod_uid, "name": "", "namespace": ""}, "spec": {}})
-
-    def _sync(self, pod: Mapping[str, Any]) -> None:
+    def _has_work(self, pod: Mapping[str, Any], held: set[str]) -> bool:
         uid = objects.uid(pod)
-        pause = 0.0
+        with self._lock:
+            runs = uid in self._views
+        if objects.is_final(pod) and not objects.is_deleted(pod):
+            return uid in held or runs
+        return objects.is_deleted(pod) or not runs
+
+    def _submit(self, uid: str, pod: Mapping[str, Any] | None) -> None:
+        """Have a pod begun or ended; None is one that is gone (deleted by force, or after it ended)."""
+        ending = pod is None or objects.is_deleted(pod) or objects.is_final(pod)
+        with self._lock:
+            retry = self._retries.get(uid)
+            waits = retry is not None and retry.ending == ending and time.monotonic() < retry.due
+            if uid in self._busy or waits or self._stopping:
+                return
+            self._busy.add(uid)
+        self._workers.submit(self._sync, uid, pod, ending)
+
+    def _sync(self, uid: str, pod: Mapping[str, Any] | None, ending: bool) -> None:  # noqa: FBT001 - see _Retry
+        failed = True
         try:
-            if objects.is_deleted(pod) or objects.is_final(pod) or not pod["metadata"]["name"]:
-                self._end(pod)
+            if pod is None or ending:
+                self._end(uid, pod)
             else:
                 self._begin(pod)
-            self._retries.pop(uid, None)
+            failed = False
         except (NotReadyError, cluster.ClusterError) as error:
-            pause = self._retries[uid] = min(self._retries.get(uid, FIRST_RETRY_SECONDS / 2) * 2, LONGEST_RETRY_SECONDS)
-            log.info("pod has to wait node=%s pod=%s error=%s", self._node, pod["metadata"]["name"], error)
+            log.info("pod has to wait node=%s pod=%s error=%s", self._node, uid, error)
         except Exception:
-            log.exception("pod failed node=%s pod=%s", self._node, pod["metadata"]["name"])
-            pause = LONGEST_RETRY_SECONDS
-        if pause:
-            again = threading.Timer(pause, self._free, [uid])
-            again.daemon = True
-            again.start()
-        else:
-            self._free(uid)
-
-    def _free(self, uid: str) -> None:
+            log.exception("pod failed node=%s pod=%s", self._node, uid)
         with self._lock:
             self._busy.discard(uid)
+            last = self._retries.pop(uid, None)
+            if failed:
+                pause = min(last.pause * 2, LONGEST_RETRY_SECONDS) if last else FIRST_RETRY_SECONDS
+                self._retries[uid] = _Retry(time.monotonic() + pause, pause, ending)
         self._loop.wake()
 
     def _begin(self, pod: Mapping[str, Any]) -> None:
@@ -215,21 +230,18 @@ class Kubelet:
         except (NotReadyError, containers.UnresolvableError) as error:
             self._report(pod, str(error))
             raise NotReadyError(str(error)) from error
+        self._connection.merge(objects.pod_path(pod, "status"), objects.status_patch(pod, _running(pod, self._node)))
         with self._lock:
-            self._views.update({(objects.uid(pod), name): view for name, view in views.items()})
-        self._connection.merge(objects.pod_path(pod, "status"), {"status": _running(pod, self._node)})
+            self._views[objects.uid(pod)] = views
         log.info("pod runs node=%s pod=%s/%s", self._node, *objects.key(pod))
 
-    def _end(self, pod: Mapping[str, Any]) -> None:
-        self._claims.unprepare(objects.uid(pod))
+    def _end(self, uid: str, pod: Mapping[str, Any] | None) -> None:
+        self._claims.unprepare(uid)
         with self._lock:
-            for key in [key for key in self._views if key[0] == objects.uid(pod)]:
-                del self._views[key]
-        if objects.is_deleted(pod):
-            try:
-                self._connection.delete(objects.pod_path(pod), uid=objects.uid(pod), grace_seconds=0)
-            except (cluster.NotFoundError, cluster.ConflictError):
-                log.debug("pod is gone pod=%s/%s", *objects.key(pod))
+            self._views.pop(uid, None)
+        if pod is not None and objects.is_deleted(pod):
+            with contextlib.suppress(cluster.NotFoundError, cluster.ConflictError):
+                self._connection.delete(objects.pod_path(pod), uid=uid, grace_seconds=0)
 
     def _report(self, pod: Mapping[str, Any], message: str) -> None:
         text = f"Failed to prepare dynamic resources: {message}"
@@ -244,15 +256,13 @@ def _containers(pod: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from pod["spec"].get("containers") or ()
 
 
-def _cdi_names(container: Mapping[str, Any], claims: Mapping[str, PreparedClaim]) -> Iterator[str]:
+def _cdi_names(container: Mapping[str, Any], claims: Mapping[str, Devices]) -> Iterator[str]:
     """CDI names of the devices a container references; a reference without a request means all of the claim."""
     for entry in (container.get("resources") or {}).get("claims") or ():
-        record = claims.get(entry["name"])
         request = entry.get("request")
-        for devices in record.devices.values() if record else ():
-            for requests, names in devices:
-                if not request or not requests or request in requests:
-                    yield from names
+        for requests, names in claims.get(entry["name"], ()):
+            if not request or not requests or request in requests:
+                yield from names
 
 
 def _running(pod: Mapping[str, Any], node: str) -> dict[str, Any]:

@@ -76,6 +76,11 @@ def is_reserved_for(claim: Json, pod: Json) -> bool:
     return any(entry.get("uid") == uid(pod) for entry in claim.get("status", {}).get("reservedFor") or ())
 
 
+def status_patch(pod: Json, status: Json) -> dict[str, Any]:
+    """A patch of a pod's status that another pod of the same name, or a newer state, refuses (ConflictError)."""
+    return {"metadata": {"resourceVersion": pod["metadata"]["resourceVersion"]}, "status": status}
+
+
 def now() -> str:
     """The time as the API writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

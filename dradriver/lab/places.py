@@ -1,6 +1,7 @@
 """Where a lab keeps its things: a private home, and a short directory for sockets (their paths end at 107 bytes).
 
-The lock file is held by every process of the lab's tree, so "locked" means "something of it is alive".
+Two locks tell what is alive, whatever was killed: `lock` is held by every process of the lab's tree, from before its
+first file is written until after its last is removed; `supervisor.lock` by the supervisor alone.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import secrets
 import shutil
-import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +19,32 @@ from typing import Any
 
 from dradriver.lab.identities import write_private
 
+SOCKETS = Path("/tmp")  # noqa: S108 - only here are paths short; the directory made in it is private
+SOCKETS_PREFIX = "gpupool-"
+POLL_SECONDS = 0.05
+
 
 def default_home() -> Path:
     """The home of the lab that `kubectl gpupool lab` means unless told otherwise."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "gpupool" / "lab"
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """One node: its name and the description of its hardware (a shipped name or a file)."""
+
+    name: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a lab is to be: the version of Kubernetes that it emulates, its nodes, its directory for sockets."""
+
+    kubernetes: str
+    nodes: tuple[NodePlan, ...]
+    sockets: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +57,11 @@ class NodeHome:
     plugins: Path
     registry: Path
     log: Path
+
+    def create(self) -> None:
+        """Make all of them."""
+        for directory in (self.root, self.state, self.cdi, self.plugins, self.registry):
+            directory.mkdir(parents=True, exist_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +81,24 @@ class Home:
         return self.path / "kubeconfigs"
 
     @property
+    def certificates(self) -> Path:
+        """The API server's certificates."""
+        return self.path / "certificates"
+
+    @property
     def log(self) -> Path:
         """What the supervisor says."""
         return self.path / "lab.log"
 
     @property
-    def plan(self) -> Path:
-        """What was asked for, written before the supervisor starts."""
-        return self.path / "plan.json"
+    def status(self) -> Path:
+        """What runs, by the supervisor."""
+        return self.path / "status.json"
 
     @property
-    def status(self) -> Path:
-        """What runs, written when it is ready."""
-        return self.path / "status.json"
+    def _plan(self) -> Path:
+        """What was asked for: written before and removed after everything else, so it marks a directory as ours."""
+        return self.path / "plan.json"
 
     def node(self, name: str, sockets: Path, number: int) -> NodeHome:
         """Directories of one node; sockets are short: `<sockets>/<number>/{p,r}`."""
@@ -79,32 +112,56 @@ class Home:
             log=base / "plugin.log",
         )
 
-    def create(self) -> Path:
-        """Make the home and a directory for sockets; gives the latter."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path.chmod(0o700)
-        self.kubeconfigs.mkdir(mode=0o700, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix="gpupool-", dir="/tmp"))
-
-    def lock(self) -> int | None:
-        """Take the lock; the descriptor to pass to every process of the lab, None where it is held already."""
-        descriptor = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(descriptor)
-            return None
+    def lock(self, name: str = "lock", seconds: float = 0) -> int | None:
+        """Take a lock, waiting at most so long; its descriptor, or None where it stays held."""
+        until = time.monotonic() + seconds
+        while (descriptor := self._try_lock(self.path / name)) is None:
+            if time.monotonic() >= until:
+                return None
+            time.sleep(POLL_SECONDS)
         return descriptor
 
-    def is_locked(self) -> bool:
-        """Whether a process of this lab is alive."""
-        if not (self.path / "lock").exists():
+    @staticmethod
+    def _try_lock(path: Path) -> int | None:
+        descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor), path.stat()):
+                return descriptor
+        except OSError:  # held, or removed by who held it
+            pass
+        os.close(descriptor)
+        return None
+
+    def is_locked(self, name: str = "lock") -> bool:
+        """Whether a process of this lab, or its supervisor (`supervisor.lock`), is alive."""
+        if not (self.path / name).exists():
             return False
-        descriptor = self.lock()
+        descriptor = self.lock(name)
         if descriptor is None:
             return True
         os.close(descriptor)
         return False
+
+    def is_foreign(self) -> bool:
+        """Whether the directory holds things that no lab made."""
+        return self.path.is_dir() and not self._plan.exists() and any(e.name != "lock" for e in self.path.iterdir())
+
+    def create(self, kubernetes: str, nodes: tuple[NodePlan, ...]) -> Plan:
+        """Make the directories of a lab; the lock is held."""
+        plan = Plan(kubernetes, nodes, SOCKETS / f"{SOCKETS_PREFIX}{secrets.token_hex(4)}")
+        described = [{"name": node.name, "description": node.description} for node in nodes]
+        self.write(self._plan, {"kubernetes": kubernetes, "nodes": described, "sockets": str(plan.sockets)})
+        plan.sockets.mkdir(mode=0o700)
+        for directory in (self.kubeconfigs, self.certificates):
+            directory.mkdir(mode=0o700)
+        return plan
+
+    def plan(self) -> Plan:
+        """What `create` was given."""
+        content = self.read(self._plan)
+        nodes = tuple(NodePlan(node["name"], node["description"]) for node in content["nodes"])
+        return Plan(content["kubernetes"], nodes, Path(content["sockets"]))
 
     def read(self, path: Path) -> dict[str, Any]:
         """One of the JSON files above; empty where there is none."""
@@ -118,12 +175,20 @@ class Home:
         """Write one of the JSON files above, whole or not at all."""
         write_private(path, json.dumps(content, indent=2).encode())
 
-    def remove(self) -> None:
-        """Remove everything this lab made, and only that."""
-        sockets = self.read(self.plan).get("sockets")
-        if sockets and Path(sockets).name.startswith("gpupool-"):
+    def clear(self) -> None:
+        """Remove what a lab made here, and only that, except for the lock, which is held."""
+        sockets = Path(self.read(self._plan).get("sockets") or "/")
+        if sockets.parent == SOCKETS and sockets.name.startswith(SOCKETS_PREFIX):
             shutil.rmtree(sockets, ignore_errors=True)
-        for entry in ("nodes", "kubeconfigs", "certificates"):
-            shutil.rmtree(self.path / entry, ignore_errors=True)
-        for file in (self.kubeconfig, self.log, self.plan, self.status):
-            file.unlink(missing_ok=True)
+        if self._plan.exists():
+            for directory in (self.path / "nodes", self.kubeconfigs, self.certificates):
+                shutil.rmtree(directory, ignore_errors=True)
+            for file in (self.kubeconfig, self.log, self.status, self.path / "supervisor.lock", self._plan):
+                file.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """`clear`, and the lock and the directory too, if nothing else is in it."""
+        self.clear()
+        (self.path / "lock").unlink(missing_ok=True)
+        if self.path.is_dir() and not any(self.path.iterdir()):
+            self.path.rmdir()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import grpc
 
@@ -27,15 +27,23 @@ class NotReadyError(Exception):
     """A pod cannot start or end yet; the message becomes its event."""
 
 
+Devices: TypeAlias = list[tuple[tuple[str, ...], tuple[str, ...]]]
+"""What a driver answered for a claim: (request names, CDI names) of each device."""
+
+
 @dataclass(slots=True)
 class PreparedClaim:
-    """A claim on this node: who uses it and what each driver answered, (request names, CDI names) a device."""
+    """A claim on this node. What it holds is read and changed under `lock` alone.
+
+    Every driver of the allocation is a key of `drivers` from the start, None until its Prepare has succeeded: one that
+    failed or never answered may have prepared the claim all the same, so all of them get Unprepare.
+    """
 
     namespace: str
     name: str
     uid: str
+    drivers: dict[str, Devices | None]
     pods: set[str] = field(default_factory=set)
-    devices: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -47,31 +55,52 @@ class Claims:
         self._served = served
         self._registry = registry
         self._lock = threading.Lock()
-        self._claims: dict[str, PreparedClaim] = {}
+        self._records: dict[str, PreparedClaim] = {}
 
     def pods(self) -> set[str]:
         """UIDs of the pods that use a claim here."""
         with self._lock:
-            return {pod for claim in self._claims.values() for pod in claim.pods}
+            return {pod for record in self._records.values() for pod in tuple(record.pods)}
 
-    def prepare(self, pod: Mapping[str, Any]) -> dict[str, PreparedClaim]:
-        """Prepare all claims of a pod; by the pod's own names for them."""
-        prepared: dict[str, PreparedClaim] = {}
-        todo: dict[str, list[PreparedClaim]] = {}
+    def prepare(self, pod: Mapping[str, Any]) -> dict[str, Devices]:
+        """Prepare all claims of a pod; their devices by the pod's own names for them. Raises NotReadyError."""
+        claims: dict[str, Mapping[str, Any]] = {}
         for name, claim_name in objects.claim_names(pod).items():
             if claim_name is None:
                 raise NotReadyError(f'pod "{objects.key(pod)[1]}": ResourceClaim not created yet')
-            claim = self._checked(pod, claim_name)
+            claims[name] = self._checked(pod, claim_name)
+            self._refuse_replaced(claims[name])
+        endpoints = {driver: self._endpoint(driver) for claim in claims.values() for driver in _drivers(claim)}
+        # Up to here nothing has changed: a pod refused so far has nothing to unprepare.
+        with self._locked(claims.values()) as records:
+            for record in records.values():
+                record.pods.add(objects.uid(pod))
+            for driver, endpoint in endpoints.items():
+                todo = [record for record in records.values() if record.drivers.get(driver, ()) is None]
+                if todo:
+                    self._call_prepare(endpoint, driver, todo)
+            return {
+                name: [device for devices in records[objects.uid(claim)].drivers.values() for device in devices or ()]
+                for name, claim in claims.items()
+            }
+
+    @contextlib.contextmanager
+    def _locked(self, claims: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, PreparedClaim]]:
+        """The records of claims, locked in the order of their UIDs, made where they are missing."""
+        by_uid = {objects.uid(claim): claim for claim in claims}
+        with contextlib.ExitStack() as stack:
+            yield {uid: self._enter(stack, by_uid[uid]) for uid in sorted(by_uid)}
+
+    def _enter(self, stack: contextlib.ExitStack, claim: Mapping[str, Any]) -> PreparedClaim:
+        while True:
             record = self._record(claim)
-            prepared[name] = record
-            for driver in {result["driver"] for result in claim["status"]["allocation"]["devices"].get("results", ())}:
-                todo.setdefault(driver, []).append(record)
-        endpoints = {driver: self._endpoint(driver) for driver in todo}
-        for record in prepared.values():
-            record.pods.add(objects.uid(pod))
-        for driver, records in todo.items():
-            self._call_prepare(endpoints[driver], driver, records)
-        return prepared
+            record.lock.acquire()
+            with self._lock:
+                current = self._records.get(record.uid) is record
+            if current:
+                stack.callback(record.lock.release)
+                return record
+            record.lock.release()  # it was unprepared while this thread waited
 
     def _checked(self, pod: Mapping[str, Any], name: str) -> dict[str, Any]:
         namespace = objects.key(pod)[0]
@@ -83,16 +112,20 @@ class Claims:
             raise NotReadyError(f"pod {pod_name} ({objects.uid(pod)}) is not allowed to use ResourceClaim {name}")
         return claim
 
+    def _refuse_replaced(self, claim: Mapping[str, Any]) -> None:
+        namespace, name = objects.key(claim)
+        with self._lock:
+            for record in self._records.values():
+                if (record.namespace, record.name) == (namespace, name) and record.uid != objects.uid(claim):
+                    raise NotReadyError(
+                        f"old ResourceClaim with same name {name} and different UID {record.uid} still exists"
+                    )
+
     def _record(self, claim: Mapping[str, Any]) -> PreparedClaim:
         namespace, name = objects.key(claim)
-        uid = objects.uid(claim)
+        made = PreparedClaim(namespace, name, objects.uid(claim), dict.fromkeys(_drivers(claim)))
         with self._lock:
-            for other in self._claims.values():
-                if (other.namespace, other.name) == (namespace, name) and other.uid != uid:
-                    raise NotReadyError(
-                        f"old ResourceClaim with same name {name} and different UID {other.uid} still exists"
-                    )
-            return self._claims.setdefault(uid, PreparedClaim(namespace, name, uid))
+            return self._records.setdefault(made.uid, made)
 
     def _endpoint(self, driver: str) -> Endpoint:
         endpoint = self._registry.endpoint(driver)
@@ -101,38 +134,32 @@ class Claims:
         return endpoint
 
     def _call_prepare(self, endpoint: Endpoint, driver: str, records: list[PreparedClaim]) -> None:
-        with contextlib.ExitStack() as stack:
-            for record in sorted(records, key=lambda record: record.uid):
-                stack.enter_context(record.lock)
-            missing = [record for record in records if driver not in record.devices]
-            if not missing:
-                return
-            answers = self._call(endpoint, "NodePrepareResources", missing)
-            failures = []
-            for record in missing:
-                answer = answers.get(record.uid)
-                if answer is None:
-                    failures.append(f"NodePrepareResources skipped ResourceClaim {record.name}")
-                elif answer.error:
-                    failures.append(f"NodePrepareResources failed for ResourceClaim {record.name}: {answer.error}")
-                else:
-                    record.devices[driver] = [
-                        (tuple(device.request_names), tuple(device.cdi_device_ids)) for device in answer.devices
-                    ]
-            if failures:
-                raise NotReadyError("; ".join(failures))
+        answers = self._call(endpoint, "NodePrepareResources", records)
+        failures = []
+        for record in records:
+            answer = answers.get(record.uid)
+            if answer is None:
+                failures.append(f"NodePrepareResources skipped ResourceClaim {record.name}")
+            elif answer.error:
+                failures.append(f"NodePrepareResources failed for ResourceClaim {record.name}: {answer.error}")
+            else:
+                record.drivers[driver] = [
+                    (tuple(device.request_names), tuple(device.cdi_device_ids)) for device in answer.devices
+                ]
+        if failures:
+            raise NotReadyError("; ".join(failures))
 
     def unprepare(self, pod_uid: str) -> None:
-        """Give up a pod's claims; those that no other pod here uses are unprepared."""
+        """Give up a pod's claims; those that no other pod here uses are unprepared. Raises NotReadyError."""
         with self._lock:
-            records = [record for record in self._claims.values() if pod_uid in record.pods]
+            records = [record for record in self._records.values() if pod_uid in record.pods]
         for record in records:
             with record.lock:
                 if record.pods == {pod_uid}:
-                    for driver in list(record.devices):
+                    for driver in tuple(record.drivers):
                         self._call_unprepare(driver, record)
                     with self._lock:
-                        self._claims.pop(record.uid, None)
+                        del self._records[record.uid]
                 record.pods.discard(pod_uid)
 
     def _call_unprepare(self, driver: str, record: PreparedClaim) -> None:
@@ -140,7 +167,7 @@ class Claims:
         if answer is None or answer.error:
             problem = answer.error if answer else "skipped"
             raise NotReadyError(f"NodeUnprepareResources failed for ResourceClaim {record.name}: {problem}")
-        del record.devices[driver]
+        record.drivers[driver] = None
 
     def _call(self, endpoint: Endpoint, method: str, records: list[PreparedClaim]) -> Mapping[str, Any]:
         request: Any = endpoint.service.methods[method][0]()
@@ -153,3 +180,10 @@ class Claims:
             details = error.details() if isinstance(error, grpc.Call) else str(error)
             raise NotReadyError(f"{method} failed: {details}") from error
         return dict(answer.claims)
+
+
+def _drivers(claim: Mapping[str, Any]) -> list[str]:
+    """The drivers of an allocated claim, each once."""
+    return list(
+        dict.fromkeys(result["driver"] for result in claim["status"]["allocation"]["devices"].get("results") or ())
+    )

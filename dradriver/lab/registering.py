@@ -1,7 +1,8 @@
 """The kubelet's side of plugin registration: sockets in a directory, who answers on them, and who went away.
 
-Numbers and order of the kubelet: dial 10 s, GetInfo 1 s, NotifyRegistrationStatus 5 s; a plugin's services are taken in
-its own order; a socket that fails is tried again with growing pauses; a socket file that is replaced is a new plugin.
+Numbers and order of the kubelet: GetInfo 1 s, NotifyRegistrationStatus 5 s; a plugin's services are taken in its own
+order; a socket that fails is tried again with growing pauses; a socket file that is replaced is a new plugin. Whether
+anything answers at the plugin's own socket is not asked when it registers: it may come later, and go and come back.
 """
 
 from __future__ import annotations
@@ -20,10 +21,16 @@ from dradriver.protocol import pluginregistration_pb2, services
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.1
-DIAL_SECONDS = 10.0
 GET_INFO_SECONDS = 1.0
 NOTIFY_SECONDS = 5.0
 LONGEST_RETRY_SECONDS = 10.0
+CHANNEL_OPTIONS = (
+    # Without a pool of its own a new channel inherits the pauses of one whose plugin had died on the same path.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+)
 KNOWN_SERVICES = {service.advertised: service for service in (services.DRA_V1, services.DRA_V1BETA1)}
 
 
@@ -65,7 +72,7 @@ class PluginRegistry:
         self._sockets: dict[Path, _Socket] = {}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"registry-{directory.parent.name}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"registry {directory}", daemon=True)
 
     def start(self) -> None:
         """Start watching."""
@@ -76,7 +83,7 @@ class PluginRegistry:
         """Stop watching and close all channels."""
         self._stopping.set()
         if self._thread.is_alive():
-            self._thread.join(DIAL_SECONDS + GET_INFO_SECONDS + NOTIFY_SECONDS)
+            self._thread.join(GET_INFO_SECONDS + NOTIFY_SECONDS + 1)
         for socket in self._sockets.values():
             if socket.endpoint:
                 socket.endpoint.channel.close()
@@ -127,49 +134,47 @@ class PluginRegistry:
     def _try(self, path: Path, socket: _Socket) -> None:
         try:
             endpoint = self._register(path)
-        except (grpc.RpcError, grpc.FutureTimeoutError, _RefusedError) as error:
+        except (grpc.RpcError, _RefusedError) as error:
             log.debug("plugin does not register yet socket=%s error=%s", path.name, _text(error))
             socket.due = time.monotonic() + socket.pause
             socket.pause = min(socket.pause * 2, LONGEST_RETRY_SECONDS)
             return
         with self._lock:
             socket.endpoint = endpoint
-            socket.connected = True
             self._sockets[path] = self._sockets.pop(path)  # newest last
         log.info("plugin registered driver=%s service=%s", endpoint.driver, endpoint.service.advertised)
-        self._on_change(endpoint.driver, True)
 
     def _register(self, path: Path) -> Endpoint:
-        with grpc.insecure_channel(f"unix:{path}") as channel:
-            grpc.channel_ready_future(channel).result(timeout=DIAL_SECONDS)
+        with grpc.insecure_channel(f"unix:{path}", CHANNEL_OPTIONS) as channel:
             get_info = services.caller(channel, services.REGISTRATION, "GetInfo")
             notify = services.caller(channel, services.REGISTRATION, "NotifyRegistrationStatus")
             info = get_info(pluginregistration_pb2.InfoRequest(), timeout=GET_INFO_SECONDS)
             try:
-                endpoint = self._dial(info)
+                service = self._service(info)
             except _RefusedError as error:
-                status = pluginregistration_pb2.RegistrationStatus(plugin_registered=False, error=_text(error))
+                status = pluginregistration_pb2.RegistrationStatus(plugin_registered=False, error=str(error))
                 notify(status, timeout=NOTIFY_SECONDS)
                 raise
             notify(pluginregistration_pb2.RegistrationStatus(plugin_registered=True), timeout=NOTIFY_SECONDS)
-            return endpoint
+        return _connect(info, service)
 
-    def _dial(self, info: pluginregistration_pb2.PluginInfo) -> Endpoint:
+    def _service(self, info: pluginregistration_pb2.PluginInfo) -> services.Service:
         if info.type != services.PLUGIN_TYPE:
             raise _RefusedError(f"no handler registered for plugin type: {info.type}")
         service = next((self._known[word] for word in info.supported_versions if word in self._known), None)
         if service is None:
             offered = ", ".join(info.supported_versions) or "nothing"
             raise _RefusedError(f"the plugin offers {offered}; this kubelet calls {', '.join(self._known)}")
-        channel = grpc.insecure_channel(f"unix:{info.endpoint}")
-        ready = threading.Event()
-        channel.subscribe(
-            lambda state: ready.set() if state is grpc.ChannelConnectivity.READY else ready.clear(), try_to_connect=True
-        )
-        if not ready.wait(DIAL_SECONDS):
-            channel.close()
-            raise _RefusedError(f"nothing answers at {info.endpoint}")
-        return Endpoint(info.name, service, channel, ready)
+        return service
+
+
+def _connect(info: pluginregistration_pb2.PluginInfo, service: services.Service) -> Endpoint:
+    channel = grpc.insecure_channel(f"unix:{info.endpoint}", CHANNEL_OPTIONS)
+    ready = threading.Event()
+    channel.subscribe(
+        lambda state: ready.set() if state is grpc.ChannelConnectivity.READY else ready.clear(), try_to_connect=True
+    )
+    return Endpoint(info.name, service, channel, ready)
 
 
 class _RefusedError(Exception):

@@ -12,16 +12,18 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dradriver import api, described
-from dradriver.lab.places import Home
+from dradriver.lab.places import Home, NodePlan
 
 UP_SECONDS = 60.0
 DOWN_SECONDS = 20.0
+KILL_SECONDS = 5.0
 POLL_SECONDS = 0.05
 LAST_LINES = 12
 
@@ -31,16 +33,8 @@ class LabError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class NodePlan:
-    """One node: its name and the description of its hardware (a shipped name or a file)."""
-
-    name: str
-    description: str
-
-
-@dataclass(frozen=True, slots=True)
 class Status:
-    """What runs: the supervisor's own report, `{}` while nothing is ready."""
+    """What runs: the supervisor's own report, `{}` where nothing does."""
 
     running: bool
     report: dict[str, Any]
@@ -66,100 +60,132 @@ def plan_nodes(words: Sequence[str]) -> tuple[NodePlan, ...]:
 
 
 def up(home: Home, nodes: Sequence[NodePlan], kubernetes: str, say: Callable[[str], None]) -> Status:
-    """Start a lab and wait until every node has registered and published. On LabError nothing is left running."""
+    """Start a lab and wait until every node has registered and published. After a LabError nothing is left of it."""
     try:
         emulated = api.Kubernetes.release(kubernetes)
     except api.ApiError as error:
         raise LabError(str(error)) from error
-    sockets = _prepared(home)
-    plan = {
-        "sockets": str(sockets),
-        "kubernetes": str(emulated),
-        "nodes": [{"name": node.name, "description": node.description} for node in nodes],
-    }
-    home.write(home.plan, plan)
-    with home.log.open("ab") as log:
-        supervisor = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-m", "dradriver.lab.supervising", str(home.path)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd="/",
-            start_new_session=True,
-        )
-    try:
-        _wait_ready(home, supervisor, say)
-    except BaseException:
-        _end(home, supervisor.pid, supervisor)
-        raise
+    with _held(home) as lock:
+        home.create(str(emulated), tuple(nodes))
+        with home.log.open("ab") as log:
+            supervisor = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-m", "dradriver.lab.supervising", str(home.path), str(lock)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+                pass_fds=(lock,),
+            )
+        try:
+            _wait_ready(home, supervisor, say)
+        except BaseException:
+            _stop(supervisor)
+            home.remove()
+            raise
     # It outlives this process on purpose, so nobody waits for it.
     supervisor.returncode = 0
-    return status(home)
+    return Status(running=True, report=home.read(home.status))
 
 
-def _prepared(home: Home) -> Path:
-    home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if home.is_locked():
-        raise LabError("a lab is running already; stop it first:  kubectl gpupool lab down")
-    home.remove()  # what a lab that was killed left behind
-    return home.create()
+@contextmanager
+def _held(home: Home) -> Iterator[int]:
+    """The lock of a home that holds nothing. Raises LabError."""
+    try:
+        home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = home.lock()
+        if lock is None and not home.is_locked("supervisor.lock") and home.read(home.status):
+            down(home)  # its supervisor was killed, plugins are left
+            home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = home.lock()
+    except OSError as error:
+        raise LabError(f"cannot use {home.path}: {error.strerror}; choose another --directory") from error
+    if lock is None:
+        raise LabError(f"a lab is running already in {home.path}; stop it first:  kubectl gpupool lab down")
+    try:
+        if home.is_foreign():
+            raise LabError(f"{home.path} has files that no lab made; choose an empty or new --directory")
+        home.clear()  # what a lab that was killed left behind
+        home.path.chmod(0o700)
+        yield lock
+    finally:
+        os.close(lock)
 
 
 def _wait_ready(home: Home, supervisor: subprocess.Popen[bytes], say: Callable[[str], None]) -> None:
     until = time.monotonic() + UP_SECONDS
-    said: set[str] = set()
+    said = 0
     while time.monotonic() < until:
         report = home.read(home.status)
-        for line in report.get("progress", ()):
-            if line not in said:
-                said.add(line)
-                say(line)
+        for line in report.get("progress", ())[said:]:
+            said += 1
+            say(line)
         if report.get("ready"):
             return
-        if supervisor.poll() is not None:
-            raise LabError(f"the lab ended while starting; it last said:\n{_last_lines(home)}")
+        if os.waitid(os.P_PID, supervisor.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            raise LabError(f"the lab ended while starting; it last said:\n{_last_lines(home.log)}")
         time.sleep(POLL_SECONDS)
-    raise LabError(f"the lab was not ready after {UP_SECONDS:.0f} s; it last said:\n{_last_lines(home)}")
+    logs = [home.log, *sorted((home.path / "nodes").glob("*/plugin.log"))]
+    last = "\n".join(f"{log}:\n{_last_lines(log)}" for log in logs)
+    raise LabError(f"the lab was not ready after {UP_SECONDS:.0f} s; its processes last said:\n{last}")
 
 
 def status(home: Home) -> Status:
     """How the lab is."""
-    running = home.is_locked()
+    running = home.is_locked("supervisor.lock")
     return Status(running, home.read(home.status) if running else {})
 
 
 def down(home: Home) -> bool:
     """Stop the lab and remove what it made; False where none ran (leftovers are removed all the same)."""
-    if not home.path.exists():
+    if not home.path.is_dir() or home.is_foreign():
         return False
-    running = home.is_locked()
-    if running:
-        pid = home.read(home.status).get("pid")
-        if not isinstance(pid, int):
-            raise LabError(f"a lab is starting in {home.path}; try again in a moment")
-        _end(home, pid)
-    home.remove()
+    lock = home.lock()
+    running = lock is None
+    if lock is None:
+        lock = _end(home)
+    try:
+        home.remove()
+    finally:
+        os.close(lock)
     return running
 
 
-def _end(home: Home, pid: int, child: subprocess.Popen[bytes] | None = None) -> None:
-    """End the whole tree: ask, then kill its process group. The lock says whether anything of it lives."""
-    for wanted in (signal.SIGTERM, signal.SIGKILL):
+def _end(home: Home) -> int:
+    """End the whole tree: ask its supervisor, then kill the process group. Gives the lock, now free."""
+    pid = home.read(home.status).get("pid")
+    if not isinstance(pid, int):
+        raise LabError(f"a lab is starting in {home.path}; try again in a moment")
+    # While the lock is held something of the tree lives, and no other process can have got its group's number.
+    if home.is_locked("supervisor.lock"):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, wanted) if wanted is signal.SIGTERM else os.killpg(pid, wanted)
-        until = time.monotonic() + DOWN_SECONDS
-        while time.monotonic() < until:
-            if child is not None:
-                child.poll()
-            if not home.is_locked():
-                return
-            time.sleep(POLL_SECONDS)
-    raise LabError(f"processes of the lab in {home.path} do not end; look for the process group {pid}")
+            os.kill(pid, signal.SIGTERM)
+        lock = home.lock(seconds=DOWN_SECONDS)
+        if lock is not None:
+            return lock
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
+    lock = home.lock(seconds=KILL_SECONDS)
+    if lock is None:
+        raise LabError(f"processes of the lab in {home.path} do not end; look for the process group {pid}")
+    return lock
 
 
-def _last_lines(home: Home) -> str:
+def _stop(supervisor: subprocess.Popen[bytes]) -> None:
+    """End a lab that does not come up."""
+    supervisor.terminate()
+    until = time.monotonic() + DOWN_SECONDS
+    # Not reaped before the group was killed: until then nobody else can get its number.
+    while not os.waitid(os.P_PID, supervisor.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) and time.monotonic() < until:
+        time.sleep(POLL_SECONDS)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(supervisor.pid, signal.SIGKILL)
+    supervisor.wait()
+
+
+def _last_lines(log: Path) -> str:
     try:
-        lines = home.log.read_text(errors="replace").splitlines()
-    except FileNotFoundError:
-        return "nothing"
-    return "\n".join(f"  {line}" for line in lines[-LAST_LINES:]) or "nothing"
+        lines = log.read_text(errors="replace").splitlines()
+    except OSError:
+        lines = []
+    return "\n".join(f"  {line}" for line in lines[-LAST_LINES:]) or "  nothing"

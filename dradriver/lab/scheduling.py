@@ -66,7 +66,7 @@ class Scheduler:
         if not all(reflector.wait_synced(0) for reflector in self._reflectors.values()):
             return
         pods = self._reflectors["pods"].items()
-        self._bound &= {objects.uid(pod) for pod in pods}
+        self._forget({objects.uid(pod) for pod in pods})
         waiting = [pod for pod in pods if self._waits(pod)]
         if not waiting:
             return
@@ -76,6 +76,17 @@ class Scheduler:
                 self._schedule(pod, nodes)
             except UnschedulableError as reason:
                 self._say(pod, str(reason))
+            except (api.ApiError, KeyError, TypeError, ValueError) as error:
+                # As everywhere in the lab: one odd object must not stop the others.
+                log.exception("cannot schedule pod=%s/%s", *objects.key(pod))
+                self._say(pod, f"the lab's scheduler cannot read what this pod needs: {error!r}")
+
+    def _forget(self, present: set[str]) -> None:
+        """Drop what is remembered of pods and claims that are gone."""
+        self._bound &= present
+        self._said = {pod: message for pod, message in self._said.items() if pod in present}
+        claims = {objects.uid(claim) for claim in self._reflectors["claims"].items()}
+        self._written = {claim: written for claim, written in self._written.items() if claim in claims}
 
     def _waits(self, pod: Mapping[str, Any]) -> bool:
         return (
@@ -106,6 +117,7 @@ class Scheduler:
                 # As in kube-scheduler: an error ends the search for this pod, on all nodes.
                 raise UnschedulableError(f"running Filter plugins: {answer.message}")
             refusals["cannot allocate all claims"] += 1
+        self._free_one(pod, claims)
         parts = ", ".join(f"{count} {refusal}" for refusal, count in sorted(refusals.items()))
         raise UnschedulableError(f"0/{len(nodes)} nodes are available: {parts or 'there are none'}.")
 
@@ -167,21 +179,40 @@ class Scheduler:
         log.info("bound pod pod=%s/%s node=%s claims=%d", namespace, name, node, len(claims))
 
     def _reserve(self, pod: Mapping[str, Any], claim: dict[str, Any], allocation: api.Allocation | None) -> None:
-        namespace, name = objects.key(claim)
-        path = f"{self._served.prefix}/namespaces/{namespace}/resourceclaims/{name}"
         if allocation is not None and api.DELETE_PROTECTION_FINALIZER not in (
             claim["metadata"].get("finalizers") or ()
         ):
             finalizers = [*(claim["metadata"].get("finalizers") or ()), api.DELETE_PROTECTION_FINALIZER]
             version = claim["metadata"]["resourceVersion"]
-            claim = self._connection.merge(path, {"metadata": {"finalizers": finalizers, "resourceVersion": version}})
+            claim = self._connection.merge(
+                self._path(claim), {"metadata": {"finalizers": finalizers, "resourceVersion": version}}
+            )
         status = dict(claim.get("status") or {})
         if allocation is not None:
             status["allocation"] = api.wire.write_allocation(allocation)
         if not objects.is_reserved_for(claim, pod):
             status["reservedFor"] = [*(status.get("reservedFor") or ()), objects.reservation(pod)]
-        written = self._connection.replace(f"{path}/status", {**claim, "status": status})
+        self._write_status(claim, status)
+
+    def _write_status(self, claim: Mapping[str, Any], status: Mapping[str, Any]) -> None:
+        written = self._connection.replace(f"{self._path(claim)}/status", {**claim, "status": status})
         self._written[objects.uid(written)] = written
+
+    def _path(self, claim: Mapping[str, Any]) -> str:
+        namespace, name = objects.key(claim)
+        return f"{self._served.prefix}/namespaces/{namespace}/resourceclaims/{name}"
+
+    def _free_one(self, pod: Mapping[str, Any], claims: Sequence[dict[str, Any]]) -> None:
+        """Deallocate a claim that nobody else needs and that keeps a pod from every node (PostFilter upstream)."""
+        for claim in claims:
+            status = dict(claim.get("status") or {})
+            others = [entry for entry in status.get("reservedFor") or () if entry.get("uid") != objects.uid(pod)]
+            if status.get("allocation") and not others:
+                for field in ("allocation", "reservedFor", "devices"):
+                    status.pop(field, None)
+                self._write_status(claim, status)
+                log.info("freed an allocation of no use claim=%s/%s", *objects.key(claim))
+                return
 
     def _say(self, pod: Mapping[str, Any], message: str) -> None:
         """Give a waiting pod its condition and event, once for each message."""
@@ -194,7 +225,8 @@ class Scheduler:
             "message": message,
             "lastTransitionTime": objects.now(),
         }
-        self._connection.merge(objects.pod_path(pod, "status"), {"status": {"conditions": [condition]}})
+        patch = objects.status_patch(pod, {"conditions": [condition]})
+        self._connection.merge(objects.pod_path(pod, "status"), patch)
         event = objects.event(pod, "Pod", reason="FailedScheduling", message=message, component=COMPONENT)
         self._connection.create(f"/api/v1/namespaces/{objects.key(pod)[0]}/events", event)
         self._said[objects.uid(pod)] = message
