@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from dradriver import api
 from dradriver.allocator.clusters import Cluster, Holder
-from dradriver.allocator.counters import Counters
+from dradriver.allocator.counters import Counters, drawn
 from dradriver.allocator.offering import Offer, Place, blocking_taint
 from dradriver.allocator.outlook import Outlook
 from dradriver.allocator.pools import POOL_WIDE_MINOR, Candidate, PoolID, PoolView, candidate_serves
@@ -255,8 +255,8 @@ class _Assessor:
 
     def _drawing(self, place: Place) -> tuple[Holder, ...]:
         """Who holds devices that draw from the counters a device needs."""
-        needed = _counters(place.candidate.device)
-        others = (c for c in (*place.view.candidates, *place.view.elsewhere) if needed & _counters(c.device))
+        needed = drawn(place.candidate.device)
+        others = (c for c in (*place.view.candidates, *place.view.elsewhere) if needed & drawn(c.device))
         return tuple(h for c in others for h in self._cluster.holders(c.id))
 
 
@@ -270,7 +270,3 @@ def _broken(view: PoolView, cluster: Cluster) -> Finding | None:
 def _taint_reason(taint: api.Taint, candidate: Candidate) -> Reason:
     domain, _, name = taint.key.partition("/")
     return Reason.UNHEALTHY if domain == candidate.id.driver and name in HEALTH_TAINTS else Reason.TAINT
-
-
-def _counters(device: api.Device) -> set[tuple[str, str]]:
-    return {(use.counter_set, name) for use in device.consumes_counters for name in use.counters}

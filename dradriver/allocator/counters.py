@@ -28,24 +28,26 @@ class Counters:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._pool_wide = cluster.kubernetes.minor >= POOL_WIDE_MINOR
-        self._left: dict[Scope, dict[Key, Fraction]] = {}
+        self._left: dict[Scope, dict[Key, Fraction] | None] = {}
 
     def take(self, view: PoolView, candidate: Candidate) -> bool:
         """Take what a device consumes, if it is there; without the gate no device that consumes any is given out."""
         if not self._cluster.kubernetes.enabled("DRAPartitionableDevices"):
             return False
         left = self._available(view, candidate)
+        if left is None:
+            return False
         _draw(left, candidate.device, 1)
-        # Every counter of the scope is looked at, not only those drawn from: one that devices held elsewhere
-        # overdraw keeps all that share the scope from being allocated.
-        if any(amount < 0 for amount in left.values()):
-            self.give(view, candidate)
+        if any(left.get(key, 0) < 0 for key in drawn(candidate.device)):
+            _draw(left, candidate.device, -1)
             return False
         return True
 
     def give(self, view: PoolView, candidate: Candidate) -> None:
         """Give back what a device consumes."""
-        _draw(self._available(view, candidate), candidate.device, -1)
+        left = self._available(view, candidate)
+        if left is not None:
+            _draw(left, candidate.device, -1)
 
     def suffice(self, view: PoolView, candidate: Candidate) -> bool:
         """Whether a device could be taken."""
@@ -54,7 +56,11 @@ class Counters:
             return True
         return False
 
-    def _available(self, view: PoolView, candidate: Candidate) -> dict[Key, Fraction]:
+    def _available(self, view: PoolView, candidate: Candidate) -> dict[Key, Fraction] | None:
+        """What is left in the scope of a device; None where devices held overdraw any counter of it.
+
+        Upstream looks at every counter of the scope, so one that is overdrawn keeps all others from being used.
+        """
         scope = id(view) if self._pool_wide else id(candidate.slice)
         if scope not in self._left:
             slices: Iterable[api.ResourceSlice] = view.counter_slices if self._pool_wide else (candidate.slice,)
@@ -63,8 +69,13 @@ class Counters:
             for other in devices:
                 if self._cluster.holders(other.id):
                     _draw(left, other.device, 1)
-            self._left[scope] = left
+            self._left[scope] = None if any(amount < 0 for amount in left.values()) else left
         return self._left[scope]
+
+
+def drawn(device: api.Device) -> set[Key]:
+    """The counters that a device draws from."""
+    return {(use.counter_set, name) for use in device.consumes_counters for name in use.counters}
 
 
 def _draw(left: dict[Key, Fraction], device: api.Device, times: int) -> None:

@@ -220,11 +220,11 @@ class _Search:
         if self._finds_too_many(wanted, wanted.count - number):
             return
         failed: set[object] = set()
-        for position in range(start, len(self._places)):
-            place = self._places[position]
+        for position in self._ahead(wanted, start, wanted.count - number):
             self._spend()
             if not self._open(wanted, position) or self._known_dead(wanted, position, failed):
                 continue
+            place = self._places[position]
             if not self._take(wanted, place):
                 continue
             yield self._next(index, wanted, number + 1, position + 1)
@@ -234,6 +234,22 @@ class _Search:
             failed.add(self._kind(position))
         self._pass_broken_pools(len(self._places))
         self._dead_end(wanted, number)
+
+    def _ahead(self, wanted: Wanted, start: int, needed: int) -> Sequence[int]:
+        """Positions to try from `start` on; none if fewer than `needed` are left that could be taken by themselves."""
+        outlook = self._outlook
+        if outlook is None or not outlook.sound or self._history_counts:
+            return range(start, len(self._places))
+        left = [p for p in outlook.usable[wanted] if p >= start and self._takeable(wanted, p)]
+        return left if len(left) >= needed else ()
+
+    def _takeable(self, wanted: Wanted, position: int) -> bool:
+        self._spend()
+        place = self._places[position]
+        if self._used(wanted, place.candidate) or not self._take(wanted, place):
+            return False
+        self._drop(wanted, place)
+        return True
 
     def _finds_too_many(self, wanted: Wanted, remaining: int) -> bool:
         self._exceeded = remaining > RESULTS_LIMIT - len(self._picks[wanted.claim])
