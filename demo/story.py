@@ -51,6 +51,8 @@ def main() -> int:
 def lab_up() -> None:
     """Six nodes come up and publish what they have."""
     say("A cluster of six described nodes: no GPU, no root, real NVML bindings, real gRPC, real kubectl.")
+    if kubeconfig():
+        run("kubectl gpupool lab down")  # the lab of an earlier telling
     run(f"kubectl gpupool lab up --nodes {NODES}", environment=os.environ)
     os.environ["KUBECONFIG"] = kubeconfig()
     run("kubectl apply -f manifests/deviceclasses.yaml")
@@ -138,7 +140,7 @@ def device_nodes(log: str) -> set[str]:
 
 
 def kubeconfig() -> str:
-    """Where the lab keeps its kubeconfig."""
+    """Where the lab that runs keeps its kubeconfig; empty while none runs."""
     answer = subprocess.run(
         [PROGRAMS / "kubectl-gpupool", "lab", "status", "-o", "kubeconfig"],
         capture_output=True,
@@ -146,8 +148,6 @@ def kubeconfig() -> str:
         timeout=COMMAND_SECONDS,
         check=False,
     )
-    if answer.returncode:
-        raise UntrueError(answer.stderr.strip())
     return answer.stdout.strip()
 
 
