@@ -8,7 +8,7 @@ from typing import Any
 
 from dradriver import api
 from dradriver.cel.kinds import Type
-from dradriver.cel.values import ComputedQuantity, DomainMap, Optional, TypeValue, UInt, value_of_key
+from dradriver.cel.values import ComputedQuantity, DomainMap, Optional, TypeValue, UInt, size_in_steps, value_of_key
 
 _CLASSES: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
@@ -43,6 +43,11 @@ class Overload:
     since: int = 0
     lists_gate: bool = False
     guarded: bool = True
+    cost: Callable[..., int] | None = None
+
+    def steps(self, arguments: tuple[Any, ...]) -> int:
+        """What a call costs before it is made; without a cost of its own, going through each argument once."""
+        return self.cost(*arguments) if self.cost is not None else sum(map(size_in_steps, arguments))
 
     def takes(self, arguments: tuple[Any, ...]) -> bool:
         """Whether values are of the declared classes; of a list or map only the first element counts, as in cel-go."""

@@ -124,8 +124,10 @@ class Compiler:
         left, right = self.compile(node.left, scope), self.compile(node.right, scope)
         if node.operator == "==" and isinstance(node.right, syntax.Literal):
             return _equals(left, node.right.value, node.span)
+        if node.operator in ("==", "!="):
+            return _guarded(node.span, _equality(left, right, wanted=node.operator == "=="))
         apply = operators.is_in_literals if _in_literals(node) else operators.BINARY[node.operator]
-        return _guarded(node.span, lambda frame: apply(left(frame), right(frame)))
+        return _guarded(node.span, _charged(apply, left, right))
 
     def _logical(self, node: syntax.Logical, scope: Scope) -> Closure:
         terms = tuple((self.compile(term, scope), term.span) for term in node.terms)
@@ -211,7 +213,6 @@ class Compiler:
         for name, slot in zip(node.variables, slots, strict=True):
             inner = inner.with_name(name, slot)
         loop = iterating.Loop(
-            node.span,
             self.compile(node.range, scope),
             slots,
             self.compile(node.condition, inner) if node.condition is not None else None,
@@ -414,6 +415,35 @@ def _equals(left: Closure, constant: Any, span: Span) -> Closure:
     return run
 
 
+def _equality(left: Closure, right: Closure, *, wanted: bool) -> Closure:
+    """`==`, or `!=`, which is true also where `==` is an error."""
+
+    def equal(frame: Frame) -> bool:
+        return values.equal(left(frame), right(frame), frame)
+
+    def unequal(frame: Frame) -> bool:
+        mine, theirs = left(frame), right(frame)
+        try:
+            return not values.equal(mine, theirs, frame)
+        except values.Abort:
+            raise
+        except Failure:
+            return True
+
+    return equal if wanted else unequal
+
+
+def _charged(apply: Callable[[Any, Any], Any], left: Closure, right: Closure) -> Closure:
+    """An operator whose right operand may be long; what it builds is charged when it becomes an operand itself."""
+
+    def run(frame: Frame) -> Any:
+        mine, theirs = left(frame), right(frame)
+        frame.spend(values.size_in_steps(theirs))
+        return apply(mine, theirs)
+
+    return run
+
+
 def _fold(terms: tuple[tuple[Closure, Span], ...], *, decided: bool) -> Closure:
     """&& (decided by false) or || (decided by true): a deciding term wins over errors on either side of it."""
 
@@ -445,7 +475,10 @@ def _dispatch(overloads: tuple[Overload, ...], closures: tuple[Closure, ...]) ->
         arguments = tuple([closure(frame) for closure in closures])
         for overload in overloads:
             if overload.takes(arguments):
-                return overload.implementation(*arguments)
+                frame.spend(overload.steps(arguments))
+                result = overload.implementation(*arguments)
+                frame.spend(values.size_in_steps(result))
+                return result
         raise values.no_overload()
 
     return run

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 from dradriver import api
 from dradriver.cel import values
-from dradriver.cel.errors import AbortedError, Span
 from dradriver.cel.reading import Entry, Source
 from dradriver.cel.values import ABSENT, DomainMap
 
@@ -25,11 +24,11 @@ class Frame:
         self.slots: dict[int, Any] = {}
         self.steps = 0
 
-    def step(self, span: Span) -> None:
-        """Count a turn of a loop. Raises AbortedError beyond the cost limit."""
-        self.steps += 1
+    def spend(self, steps: int) -> None:
+        """Count steps. Raises Abort beyond the cost limit."""
+        self.steps += steps
         if self.steps > values.MAX_COST:
-            raise AbortedError(span, values.COST_EXCEEDED)
+            raise values.Abort(values.COST_EXCEEDED)
 
     def domains(self, source: Source) -> DomainMap:
         """A whole map of the device, by domain and id."""

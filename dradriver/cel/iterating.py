@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dradriver.cel import values
-from dradriver.cel.errors import AbortedError, EvaluationError, Span
+from dradriver.cel.errors import AbortedError, EvaluationError
 from dradriver.cel.frames import Closure, Frame
 from dradriver.cel.libraries import lists
 from dradriver.cel.syntax import Iteration
@@ -18,7 +18,6 @@ from dradriver.cel.values import Failure
 class Loop:
     """A compiled comprehension: its range, the slots of its one or two variables, its condition and result."""
 
-    span: Span
     range: Closure
     slots: tuple[int, ...]
     condition: Closure | None
@@ -28,7 +27,7 @@ class Loop:
         """Set the variables for each element in turn, and give the first of them."""
         elements = self.range(frame)
         for first, second in _items(elements, pairs=len(self.slots) > 1):
-            frame.step(self.span)
+            frame.spend(1)
             frame.slots[self.slots[0]] = first
             if len(self.slots) > 1:
                 frame.slots[self.slots[1]] = second

@@ -27,6 +27,8 @@ def add(left: Any, right: Any) -> Any:
     kind = _pair(left, right, int, UInt, float, str, bytes, tuple)
     if kind in _WHOLE:
         return bounded(int(left) + int(right), kind)
+    if kind is tuple and len(left) + len(right) > values.MAX_COST:
+        raise values.Abort(values.COST_EXCEEDED)
     if kind is not float:
         sized(range(len(left) + len(right)))
     return left + right
@@ -82,16 +84,6 @@ def negate(value: Any) -> Any:
     return bounded(-value, int)
 
 
-def unequal(left: Any, right: Any) -> bool:
-    """`!=`; true also where `==` is an error, as in cel-go."""
-    try:
-        return not values.equal(left, right)
-    except values.Abort:
-        raise
-    except Failure:
-        return True
-
-
 def is_in_literals(value: Any, container: Any) -> bool:
     """`in` on a list of literals, which cel-go turns into a hash table that takes no versions."""
     if type(value) is api.Version:
@@ -120,8 +112,6 @@ def _ordered(sign: str, holds: Callable[[int], bool]) -> Callable[[Any, Any], bo
 
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "==": values.equal,
-    "!=": unequal,
     "<": _ordered("<", lambda sign: sign < 0),
     "<=": _ordered("<=", lambda sign: sign <= 0),
     ">": _ordered(">", lambda sign: sign > 0),

@@ -92,6 +92,9 @@ class _Parser:
         if token.kind is Kind.END:
             return CompileError(token.span, f"the expression ends too early: {wanted} is missing")
         remedy = _WORDS_OF_OTHER_LANGUAGES.get(token.text)
+        if remedy is None and self._at and self._tokens[self._at - 1].text in _WORDS_OF_OTHER_LANGUAGES:
+            token = self._tokens[self._at - 1]
+            remedy = _WORDS_OF_OTHER_LANGUAGES[token.text]
         advice = f": {remedy}" if remedy else f": expected {wanted}"
         return CompileError(token.span, f"unexpected {token.text!r}{advice}")
 
@@ -151,13 +154,18 @@ class _Parser:
         while self._accept(first.text):
             signs += 1
         if first.text == "-" and signs == 1 and self._token.kind in (Kind.INT, Kind.DOUBLE):
-            token = self._advance()
-            literal = syntax.Literal(self._since(first.span.start), literals.number(token, negative=True))
-            return self._postfix(first.span.start, literal)
-        operand = self._postfix(self._token.span.start, self._primary())
+            return self._postfix(first.span.start, self._negative(first))
+        if first.text == "!" and self._is("-") and self._tokens[self._at + 1].kind in (Kind.INT, Kind.DOUBLE):
+            operand = self._postfix(self._token.span.start, self._negative(self._advance()))
+        else:
+            operand = self._postfix(self._token.span.start, self._primary())
         if signs % 2 == 0:
             return operand
         return syntax.Unary(self._since(first.span.start), first.text, operand)
+
+    def _negative(self, sign: Token) -> syntax.Node:
+        value = literals.number(self._advance(), negative=True)
+        return syntax.Literal(self._since(sign.span.start), value)
 
     def _primary(self) -> syntax.Node:
         token = self._token

@@ -57,7 +57,7 @@ class Program:
         frame = Frame(driver, device)
         if outcome is True:
             return Trace(outcome, None, self._conjunct.observe(frame))
-        deciding = self._conjunct.deciding(frame)
+        _, deciding = self._conjunct.decide(frame)
         return Trace(outcome, deciding.span, deciding.observe(frame))
 
     @cached_property

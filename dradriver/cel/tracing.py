@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dradriver.cel import reading, syntax
-from dradriver.cel.errors import EvaluationError, Span
+from dradriver.cel.errors import AbortedError, EvaluationError, Span
 from dradriver.cel.evaluating import Compiler, Scope
 from dradriver.cel.frames import Closure, Frame, lookup
 from dradriver.cel.values import ABSENT
@@ -51,35 +51,35 @@ class Conjunct:
 
     def __init__(self, text: str, node: syntax.Node, compiler: Compiler, scope: Scope) -> None:
         self.span = node.span
-        self._evaluate = compiler.compile(node, scope)
         self._reads = tuple(_reads(text, node, scope))
         self._emptied: int | None = None
-        self.parts: tuple[Conjunct, ...] = ()
+        self._parts: tuple[Conjunct, ...] = ()
+        self._evaluate: Closure | None = None
         if isinstance(node, syntax.Bind):
             self._emptied, inner = compiler.bound(node, scope)
-            self.parts = (Conjunct(text, node.body, compiler, inner),)
+            self._parts = (Conjunct(text, node.body, compiler, inner),)
         elif isinstance(node, syntax.Logical) and node.operator == "&&":
-            self.parts = tuple(Conjunct(text, term, compiler, scope) for term in node.terms)
+            self._parts = tuple(Conjunct(text, term, compiler, scope) for term in node.terms)
+        else:
+            self._evaluate = compiler.compile(node, scope)
 
-    def outcome(self, frame: Frame) -> Any:
-        """The value, or the error as a value."""
-        try:
-            return self._evaluate(frame)
-        except EvaluationError as error:
-            return error
+    def decide(self, frame: Frame) -> tuple[Any, Conjunct]:
+        """The value, or the error as a value, and the smallest conjunct it comes from: a false one before an error.
 
-    def deciding(self, frame: Frame) -> Conjunct:
-        """The smallest conjunct that makes this one, which is not true, what it is: a false one before an error."""
+        Each smallest conjunct is evaluated at most once.
+        """
+        if self._evaluate is not None:
+            return _outcome(self._evaluate, frame), self
         if self._emptied is not None:
             frame.slots.pop(self._emptied, None)
-        outcomes = [(part, part.outcome(frame)) for part in self.parts]
-        for part, outcome in outcomes:
-            if outcome is False:
-                return part.deciding(frame)
-        for part, outcome in outcomes:
+        failed: tuple[Any, Conjunct] | None = None
+        for part in self._parts:
+            outcome, deciding = part.decide(frame)
+            if outcome is False or isinstance(outcome, AbortedError):
+                return outcome, deciding
             if outcome is not True:
-                return part.deciding(frame)
-        return self
+                failed = failed or (outcome, deciding)
+        return failed or (True, self)
 
     def observe(self, frame: Frame) -> tuple[Observation, ...]:
         """What the conjunct reads, each path once, in the order of the text."""
@@ -89,6 +89,13 @@ class Conjunct:
             present = value is not ABSENT
             seen.setdefault(read.path, Observation(read.path, read.span, value if present else None, present))
         return tuple(seen.values())
+
+
+def _outcome(closure: Closure, frame: Frame) -> Any:
+    try:
+        return closure(frame)
+    except EvaluationError as error:
+        return error
 
 
 def _reads(text: str, node: syntax.Node, scope: Scope) -> Iterator[_Read]:

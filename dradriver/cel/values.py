@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Protocol
 
 from dradriver import api
 
@@ -119,7 +119,7 @@ def no_overload() -> Failure:
     return Failure("no such overload")
 
 
-UNHASHABLE = "internal error: a version cannot be looked up in a map or among literals: compare with == semver(...)"
+UNHASHABLE = "internal error: versions and bytes cannot be looked up in maps or among literals: use == semver(...)"
 
 
 def key_of(value: Any) -> Any:
@@ -131,7 +131,7 @@ def key_of(value: Any) -> Any:
         return BoolKey(value)
     if kind is float:
         return int(value) if value.is_integer() else value
-    if kind is api.Version:
+    if kind is api.Version or kind is bytes:
         raise Abort(UNHASHABLE)
     return UniqueKey(value)
 
@@ -155,15 +155,34 @@ ABSENT = _Absent.ABSENT
 """What `find` gives where there is nothing: None is CEL's null."""
 
 
-def equal(left: Any, right: Any) -> bool:
+class Meter(Protocol):
+    """What counts the steps of an evaluation."""
+
+    def spend(self, steps: int) -> None:
+        """Count steps. Raises Abort beyond the cost limit."""
+
+
+class _FreshMeter:
+    """A limit for one comparison by itself."""
+
+    def __init__(self) -> None:
+        self._left = MAX_COST
+
+    def spend(self, steps: int) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise Abort(COST_EXCEEDED)
+
+
+def equal(left: Any, right: Any, meter: Meter | None = None) -> bool:
     """`==` of CEL: across numeric types by value, across other types false. Raises Failure.
 
     A version on the left of another type is an error, as in Kubernetes (apiserver `pkg/cel/semver.go`).
     """
-    return _equal(left, right, [MAX_COST])
+    return _equal(left, right, meter or _FreshMeter())
 
 
-def _equal(left: Any, right: Any, budget: list[int]) -> bool:
+def _equal(left: Any, right: Any, meter: Meter) -> bool:
     kind, other = type(left), type(right)
     if left is None or right is None:
         return left is right
@@ -171,10 +190,8 @@ def _equal(left: Any, right: Any, budget: list[int]) -> bool:
         return other in _NUMBERS and _same_number(left, right)
     compare = _EQUALITIES.get(kind)
     if compare is not None:
-        budget[0] -= 1
-        if budget[0] < 0:
-            raise Abort(COST_EXCEEDED)
-        return compare(left, right, budget)
+        meter.spend(1)
+        return compare(left, right, meter)
     return kind is other and left == right
 
 
@@ -195,10 +212,10 @@ def equals_surely(left: Any, right: Any) -> bool:
         return False
 
 
-def _not_unequal(left: Any, right: Any, budget: list[int]) -> bool:
+def _not_unequal(left: Any, right: Any, meter: Meter) -> bool:
     """`==` where an error counts as true: how lists and maps compare their elements in cel-go."""
     try:
-        return _equal(left, right, budget)
+        return _equal(left, right, meter)
     except Abort:
         raise
     except Failure:
@@ -208,37 +225,37 @@ def _not_unequal(left: Any, right: Any, budget: list[int]) -> bool:
 COST_EXCEEDED = "operation cancelled: actual cost limit exceeded"
 
 
-def _equal_lists(left: tuple[Any, ...], right: Any, budget: list[int]) -> bool:
+def _equal_lists(left: tuple[Any, ...], right: Any, meter: Meter) -> bool:
     if type(right) is not tuple or len(left) != len(right):
         return False
-    return all(_not_unequal(mine, theirs, budget) for mine, theirs in zip(left, right, strict=True))
+    return all(_not_unequal(mine, theirs, meter) for mine, theirs in zip(left, right, strict=True))
 
 
-def _equal_maps(left: dict[Any, Any], right: Any, budget: list[int]) -> bool:
+def _equal_maps(left: dict[Any, Any], right: Any, meter: Meter) -> bool:
     if not isinstance(right, dict) or len(left) != len(right):
         return False
-    return all(key in right and _not_unequal(value, right[key], budget) for key, value in left.items())
+    return all(key in right and _not_unequal(value, right[key], meter) for key, value in left.items())
 
 
-def _equal_optionals(left: Optional, right: Any, budget: list[int]) -> bool:
+def _equal_optionals(left: Optional, right: Any, meter: Meter) -> bool:
     if type(right) is not Optional or left.present != right.present:
         return False
-    return not left.present or _equal(left.value, right.value, budget)
+    return not left.present or _equal(left.value, right.value, meter)
 
 
-def _equal_versions(left: api.Version, right: Any, _: list[int]) -> bool:
+def _equal_versions(left: api.Version, right: Any, _: Meter) -> bool:
     if type(right) is not api.Version:
         raise no_overload()
     return not left < right and not right < left
 
 
-def _equal_quantities(left: api.Quantity, right: Any, _: list[int]) -> bool:
+def _equal_quantities(left: api.Quantity, right: Any, _: Meter) -> bool:
     if type(right) is not api.Quantity:
         raise no_overload()
     return left == right
 
 
-_EQUALITIES: dict[type, Callable[[Any, Any, list[int]], bool]] = {
+_EQUALITIES: dict[type, Callable[[Any, Any, Meter], bool]] = {
     tuple: _equal_lists,
     dict: _equal_maps,
     DomainMap: _equal_maps,
@@ -272,8 +289,19 @@ def bounded(value: int, kind: type) -> int:
     return value
 
 
+_TEXTS = (str, bytes)
+_PER_STEP = 10
+"""Characters that one step handles, as in cel-go."""
+
+
+def size_in_steps(value: Any) -> int:
+    """What it costs to go through a value once."""
+    kind = type(value)
+    return len(value) // _PER_STEP if kind in _TEXTS else len(value) if kind is tuple else 0
+
+
 def sized(value: Any) -> Any:
-    """A built string, bytes or list that is not beyond what the cost limit allows (0.1 for each element)."""
-    if len(value) > 10 * MAX_COST:
+    """Something to be built whose length is not beyond what the cost limit allows."""
+    if len(value) > (MAX_COST if type(value) in (tuple, list) else _PER_STEP * MAX_COST):
         raise Abort(COST_EXCEEDED)
     return value

@@ -141,7 +141,9 @@ def sort(elements: tuple[Any, ...], keys: tuple[Any, ...]) -> tuple[Any, ...]:
 def _range(count: int) -> tuple[int, ...]:
     if count < 0:
         raise Failure(f"lists.range: size must be non-negative, got {count}")
-    return tuple(sized(range(count)))
+    if count > values.MAX_COST:
+        raise values.Abort(values.COST_EXCEEDED)
+    return tuple(range(count))
 
 
 def _distinct(elements: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -176,7 +178,7 @@ OVERLOADS: tuple[Overload, ...] = (
     ),
     function("lists.range", (INT,), list_of(INT), _range, since=_CEL_LISTS_SINCE),
     member("reverse", (_LIST,), _LIST, lambda elements: elements[::-1], since=_CEL_LISTS_SINCE),
-    member("distinct", (_LIST,), _LIST, _distinct, since=_CEL_LISTS_SINCE),
+    replace(member("distinct", (_LIST,), _LIST, _distinct, since=_CEL_LISTS_SINCE), cost=lambda each: len(each) ** 2),
     member(
         "first",
         (_LIST,),

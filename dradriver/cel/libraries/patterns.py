@@ -55,6 +55,10 @@ class Pattern:
     def __init__(self, program: tuple[Instruction, ...]) -> None:
         self._program = program
 
+    def __len__(self) -> int:
+        """Instructions of the program."""
+        return len(self._program)
+
     def search(self, text: str, start: int = 0) -> tuple[int, int] | None:
         """The leftmost match from a position on, by the preferences of the pattern."""
         steps = 0

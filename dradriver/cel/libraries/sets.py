@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from dradriver.cel.declarations import Overload, function
@@ -28,8 +29,12 @@ def _intersects(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
 
 _PAIR = (list_of(A), list_of(A))
 
-OVERLOADS: tuple[Overload, ...] = (
-    function("sets.contains", _PAIR, BOOL, _contains),
-    function("sets.equivalent", _PAIR, BOOL, _equivalent),
-    function("sets.intersects", _PAIR, BOOL, _intersects),
+
+def _cost(left: tuple[Any, ...], right: tuple[Any, ...]) -> int:
+    return 2 * len(left) * len(right)
+
+
+OVERLOADS: tuple[Overload, ...] = tuple(
+    replace(function(f"sets.{name}", _PAIR, BOOL, test), cost=_cost)
+    for name, test in (("contains", _contains), ("equivalent", _equivalent), ("intersects", _intersects))
 )
