@@ -10,24 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dradriver.cel import advising, syntax
+from dradriver.cel import advising, signatures, syntax
 from dradriver.cel.declarations import Overload
 from dradriver.cel.environments import Environment
 from dradriver.cel.errors import CompileError, Span
 from dradriver.cel.kinds import (
     BOOL,
-    BYTES,
     DEVICE,
-    DOUBLE,
-    DURATION,
     DYN,
     INT,
     NULL,
-    STRING,
-    TIMESTAMP,
-    UINT,
-    A,
-    B,
     Substitutions,
     Type,
     list_of,
@@ -42,57 +34,7 @@ from dradriver.cel.syntax import Iteration
 from dradriver.cel.values import ABSENT, Failure, no_overload
 
 Scope = Mapping[str, Type]
-Form = tuple[tuple[Type, ...], Type]
-"""Types in, type out."""
 
-_NUMBERS = (INT, UINT, DOUBLE)
-_TIMES = (DURATION, TIMESTAMP)
-"""Not modelled as values, but null may stand for them, so `null < null` compiles."""
-_TIME_SUMS: tuple[Form, ...] = (
-    ((DURATION, DURATION), DURATION),
-    ((DURATION, TIMESTAMP), TIMESTAMP),
-    ((TIMESTAMP, DURATION), TIMESTAMP),
-)
-_TIME_DIFFERENCES: tuple[Form, ...] = (
-    ((DURATION, DURATION), DURATION),
-    ((TIMESTAMP, DURATION), TIMESTAMP),
-    ((TIMESTAMP, TIMESTAMP), DURATION),
-)
-_ORDER: tuple[Form, ...] = (
-    *(((kind, kind), BOOL) for kind in (BOOL, STRING, BYTES, *_TIMES)),
-    *(((left, right), BOOL) for left in _NUMBERS for right in _NUMBERS),
-)
-
-
-def _arithmetic(*kinds: Type) -> tuple[Form, ...]:
-    return tuple(((kind, kind), kind) for kind in kinds)
-
-
-_OPERATORS: dict[str, tuple[Form, ...]] = {
-    "==": (((A, A), BOOL),),
-    "!=": (((A, A), BOOL),),
-    "<": _ORDER,
-    "<=": _ORDER,
-    ">": _ORDER,
-    ">=": _ORDER,
-    "+": (*_TIME_SUMS, *_arithmetic(INT, UINT, DOUBLE, STRING, BYTES, list_of(A))),
-    "-": (*_TIME_DIFFERENCES, *_arithmetic(*_NUMBERS)),
-    "*": _arithmetic(*_NUMBERS),
-    "/": _arithmetic(*_NUMBERS),
-    "%": _arithmetic(INT, UINT),
-    "in": (((A, list_of(A)), BOOL), ((A, map_of(A, B)), BOOL)),
-}
-_SIGNS: dict[str, tuple[Form, ...]] = {"!": (((BOOL,), BOOL),), "-": (((INT,), INT), ((DOUBLE,), DOUBLE))}
-_CONDITIONAL: tuple[Form, ...] = (((BOOL, A, A), A),)
-_INDEX: tuple[Form, ...] = (
-    ((list_of(A), INT), A),
-    ((map_of(A, B), A), B),
-    ((optional_of(list_of(A)), INT), optional_of(A)),
-    ((optional_of(map_of(A, B)), A), optional_of(B)),
-)
-_OPTIONAL_INDEX: tuple[Form, ...] = tuple(
-    (given, result if result.name == "optional_type" else optional_of(result)) for given, result in _INDEX
-)
 _PATTERN_FUNCTIONS = frozenset({"matches", "find", "findAll"})
 
 
@@ -138,7 +80,7 @@ class _Checker:
     def _fits(self, given: Type, wanted: Type) -> bool:
         return self._substitutions.fits((given,), (wanted,))
 
-    def _apply(self, forms: tuple[Form, ...], given: tuple[Type, ...]) -> tuple[Type | None, list[int]]:
+    def _apply(self, forms: tuple[signatures.Form, ...], given: tuple[Type, ...]) -> tuple[Type | None, list[int]]:
         """The result of the forms that take these types, dyn where they disagree, and which forms those are."""
         result: Type | None = None
         fitting = []
@@ -151,7 +93,7 @@ class _Checker:
             result = own if result is None or result == own else DYN
         return result, fitting
 
-    def _operate(self, operator: str, forms: tuple[Form, ...], given: tuple[Type, ...], span: Span) -> Type:
+    def _operate(self, operator: str, forms: tuple[signatures.Form, ...], given: tuple[Type, ...], span: Span) -> Type:
         result, _ = self._apply(forms, given)
         if result is None:
             raise self._no_overload(operator, given, span)
@@ -203,14 +145,16 @@ class _Checker:
         constant = _constant(node.index, self.checked)
         if constant is None or isinstance(constant, tuple | bytes):
             raise CompileError(node.index.span, f"a {of_literal(constant)} cannot be an index")
-        return self._operate("[]", _OPTIONAL_INDEX if node.optional else _INDEX, given, node.span)
+        return self._operate("[]", signatures.OPTIONAL_INDEX if node.optional else signatures.INDEX, given, node.span)
 
     def unary(self, node: syntax.Unary, scope: Scope) -> Type:
-        return self._operate(node.operator, _SIGNS[node.operator], (self.check(node.operand, scope),), node.span)
+        return self._operate(
+            node.operator, signatures.SIGNS[node.operator], (self.check(node.operand, scope),), node.span
+        )
 
     def binary(self, node: syntax.Binary, scope: Scope) -> Type:
         given = (self.check(node.left, scope), self.check(node.right, scope))
-        return self._operate(node.operator, _OPERATORS[node.operator], given, node.span)
+        return self._operate(node.operator, signatures.OPERATORS[node.operator], given, node.span)
 
     def logical(self, node: syntax.Logical, scope: Scope) -> Type:
         for term in node.terms:
@@ -224,7 +168,7 @@ class _Checker:
 
     def conditional(self, node: syntax.Conditional, scope: Scope) -> Type:
         given = tuple(self.check(each, scope) for each in (node.condition, node.then, node.otherwise))
-        return self._operate("?:", _CONDITIONAL, given, node.span)
+        return self._operate("?:", signatures.CONDITIONAL, given, node.span)
 
     def list_literal(self, node: syntax.ListLiteral, scope: Scope) -> Type:
         kinds = [

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from dradriver import api
-from dradriver.cel import iterating, operators, syntax, values
+from dradriver.cel import indexing, iterating, operators, syntax, values
 from dradriver.cel.checking import Checked
 from dradriver.cel.declarations import Overload
 from dradriver.cel.errors import AbortedError, EvaluationError, Span
-from dradriver.cel.frames import Closure, Frame, lookup
+from dradriver.cel.frames import Closure, Frame, lookup, read
 from dradriver.cel.libraries import standard
-from dradriver.cel.reading import Domain, Domains, Entry, Field, Reference, alias, asked_entry, is_optional, refer
+from dradriver.cel.reading import Entry, Reference, alias, asked_entry, refer
 from dradriver.cel.values import ABSENT, NONE, Failure, Optional, TypeValue
 
 
@@ -54,7 +54,7 @@ class Compiler:
             return lambda frame: found(frame) is not ABSENT
         reference = refer(node, scope.aliases)
         if reference is not None:
-            return _read(node, reference)
+            return read(node, reference)
         return self._COMPILERS[type(node)](self, node, scope)
 
     def slot(self) -> int:
@@ -107,7 +107,7 @@ class Compiler:
 
         def run(frame: Frame) -> bool:
             try:
-                return _present(operand(frame), name)
+                return indexing.is_present(operand(frame), name)
             except Failure as failure:
                 raise _error(span, failure) from None
 
@@ -269,26 +269,6 @@ def _guarded(span: Span, operation: Closure) -> Closure:
     return run
 
 
-def _read(node: syntax.Node, reference: Reference) -> Closure:
-    """Read a part of the device that is known from the text alone."""
-    optional = is_optional(node)
-    match reference:
-        case Field.DRIVER if not optional:
-            return lambda frame: frame.driver
-        case Field.DRIVER:
-            return lambda frame: _wrapped(frame.driver, optional=optional)
-        case Field.SHARED:
-            return lambda frame: _wrapped(frame.device.allow_multiple_allocations, optional=optional)
-        case Field.DEVICE:
-            return Frame.whole
-        case Domains(source):
-            return lambda frame: _wrapped(frame.domains(source), optional=optional)
-        case Domain(source, domain):
-            return lambda frame: _wrapped(frame.domains(source).get(domain, {}), optional=optional)
-        case Entry():
-            return _read_entry(node, reference, optional=optional)
-
-
 def _in_literals(node: syntax.Binary) -> bool:
     """Whether cel-go sees a constant list on the right of `in`; dyn() on a literal is a literal to it."""
     return (
@@ -305,85 +285,18 @@ def _is_literal(node: syntax.Node) -> bool:
     return isinstance(node, syntax.Literal)
 
 
-def _wrapped(value: Any, *, optional: bool) -> Any:
-    return Optional(value) if optional else value
-
-
-def _read_entry(node: syntax.Node, entry: Entry, *, optional: bool) -> Closure:
-    found = lookup(entry)
-    span = node.field_span if isinstance(node, syntax.Select) else node.span
-    name = entry.id
-
-    def value(frame: Frame) -> Any:
-        result = found(frame)
-        if result is ABSENT:
-            raise EvaluationError(span, f"no such key: {name}", name)
-        return result
-
-    def maybe(frame: Frame) -> Any:
-        result = found(frame)
-        return NONE if result is ABSENT else Optional(result)
-
-    return maybe if optional else value
-
-
 def _member(operand: Closure, key: Closure, span: Span, *, optional: bool) -> Closure:
     """`operand[key]`, for maps and lists, plain and optional."""
 
     def run(frame: Frame) -> Any:
         container = operand(frame)
         if type(container) is Optional:
-            return _optional_member(container.value, key(frame)) if container.present else NONE
+            return indexing.optional_member(container.value, key(frame)) if container.present else NONE
         if optional:
-            return _optional_member(container, key(frame))
-        return _entry_of(container, key(frame))
+            return indexing.optional_member(container, key(frame))
+        return indexing.entry_of(container, key(frame))
 
     return _guarded(span, run)
-
-
-def _entry_of(container: Any, key: Any) -> Any:
-    """The entry under a key or at a position. Raises Failure where there is none."""
-    if isinstance(container, dict):
-        found = _found(container, key)
-        if found is ABSENT:
-            raise Failure(f"no such key: {key}", str(key))
-        return found
-    if type(container) is not tuple:
-        raise values.no_overload()
-    if type(key) is float and key.is_integer():
-        key = int(key)
-    if type(key) not in (int, values.UInt):
-        raise Failure(f"unsupported index type '{values.name_of_type(key)}' in list")
-    if not 0 <= key < len(container):
-        raise Failure(f"index out of bounds: {key}")
-    return container[key]
-
-
-def _found(container: dict[Any, Any], key: Any) -> Any:
-    if type(key) not in _KEYS:
-        raise Failure(f"invalid qualifier type: {values.name_of_type(key)}")
-    return values.find(container, key)
-
-
-_KEYS = frozenset({str, int, values.UInt, float, bool})
-"""Types that may index a map."""
-
-
-def _optional_member(container: Any, key: Any) -> Optional:
-    if type(container) is tuple:
-        if type(key) in (int, values.UInt) and not 0 <= key < len(container):
-            return NONE
-    elif not isinstance(container, dict) or _found(container, key) is ABSENT:
-        return NONE
-    return Optional(_entry_of(container, key))
-
-
-def _present(container: Any, name: str) -> bool:
-    if type(container) is Optional:
-        return container.present and _present(container.value, name)
-    if type(container) is tuple:
-        raise Failure("unsupported index type 'string' in list")
-    return isinstance(container, dict) and values.find(container, name) is not ABSENT
 
 
 def _given(value: Any) -> tuple[Any, ...]:

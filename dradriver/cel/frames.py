@@ -1,4 +1,4 @@
-"""One evaluation: the device at hand, the values of local names, and the steps taken."""
+"""One evaluation: the device at hand and how it is read, the values of local names, and the steps taken."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from dradriver import api
-from dradriver.cel import values
-from dradriver.cel.reading import Entry, Source
-from dradriver.cel.values import ABSENT, DomainMap
+from dradriver.cel import syntax, values
+from dradriver.cel.errors import EvaluationError
+from dradriver.cel.reading import Domain, Domains, Entry, Field, Reference, Source, is_optional
+from dradriver.cel.values import ABSENT, NONE, DomainMap, Optional
 
 
 class Frame:
@@ -73,3 +74,45 @@ def lookup(entry: Entry) -> Closure:
         return ABSENT if found is None else found.value
 
     return attribute if entry.source is Source.ATTRIBUTES else capacity
+
+
+def read(node: syntax.Node, reference: Reference) -> Closure:
+    """Read a part of the device that is known from the text alone."""
+    optional = is_optional(node)
+    match reference:
+        case Field.DRIVER if not optional:
+            return lambda frame: frame.driver
+        case Field.DRIVER:
+            return lambda frame: _wrapped(frame.driver, optional=optional)
+        case Field.SHARED:
+            return lambda frame: _wrapped(frame.device.allow_multiple_allocations, optional=optional)
+        case Field.DEVICE:
+            return Frame.whole
+        case Domains(source):
+            return lambda frame: _wrapped(frame.domains(source), optional=optional)
+        case Domain(source, domain):
+            return lambda frame: _wrapped(frame.domains(source).get(domain, {}), optional=optional)
+        case Entry():
+            return _read_entry(node, reference, optional=optional)
+
+
+def _wrapped(value: Any, *, optional: bool) -> Any:
+    return Optional(value) if optional else value
+
+
+def _read_entry(node: syntax.Node, entry: Entry, *, optional: bool) -> Closure:
+    found = lookup(entry)
+    span = node.field_span if isinstance(node, syntax.Select) else node.span
+    name = entry.id
+
+    def value(frame: Frame) -> Any:
+        result = found(frame)
+        if result is ABSENT:
+            raise EvaluationError(span, f"no such key: {name}", name)
+        return result
+
+    def maybe(frame: Frame) -> Any:
+        result = found(frame)
+        return NONE if result is ABSENT else Optional(result)
+
+    return maybe if optional else value
