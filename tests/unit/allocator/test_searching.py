@@ -359,16 +359,16 @@ def test_a_search_that_takes_too_long_is_undecided_and_says_so(build: Build) -> 
 
 
 def test_identical_devices_are_not_tried_in_every_combination(build: Build) -> None:
-    gpus = [build.device(f"gpu-{n:02}", {"a": "x"}) for n in range(60)]
-    nics = [build.device(f"nic-{n}", {"a": "y"}) for n in range(4)]
+    gpus = [build.device(f"gpu-{n:02}", {"kind": "gpu"}) for n in range(30)]
+    # Six for every value of either attribute, but no more than three that agree on both.
+    nics = [build.device(f"nic-{n:02}", {"kind": "nic", "a": n % 2, "b": n // 2 % 2}) for n in range(12)]
     cluster = build.cluster(build.slice("n1", [*gpus, *nics]))
     claim = build.claim(
-        build.request("gpus", build.where("a", "x"), count=20),
-        build.request("nics", build.where("a", "y"), count=4),
-        build.request("one"),
-        constraints=(build.match("missing", "one"),),
+        build.request("gpus", build.where("kind", "gpu"), count=10),
+        build.request("nics", build.where("kind", "nic"), count=4),
+        constraints=(build.match("a", "nics"), build.match("b", "nics")),
     )
-    assert isinstance(build.allocate(cluster, claim, budget=2_000), allocator.Refused)
+    assert isinstance(build.allocate(cluster, claim, budget=5_000), allocator.Refused)
 
 
 def test_a_pod_with_hundreds_of_devices_is_no_deeper_than_one_with_few(build: Build) -> None:
