@@ -263,6 +263,8 @@ class _Checker:
 
     def _variables(self, node: syntax.Comprehension, kind: Type) -> dict[str, Type]:
         """The types of a comprehension's variables: elements or keys; index and element, or key and value."""
+        if kind.name == "map" and node.iteration is Iteration.SORT_BY:
+            raise CompileError(node.range.span, f"sortBy sorts a list, not a {kind}")
         if kind.name == "list":
             kinds = (INT, kind.parameters[0])
         elif kind.name == "map":
