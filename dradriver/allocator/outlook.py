@@ -47,8 +47,8 @@ class Group:
 class Outlook:
     """What can be had on a node before anything is taken.
 
-    `usable` are positions of devices that a request could be given by itself, in order; `hopeless` says that counting
-    alone rules a solution out.
+    `usable` are positions of devices that a request could be given by itself, in order; `sound` and `symmetric` say
+    which of the two means above hold here; `hopeless` says that counting alone rules a solution out.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class Outlook:
         self._steps = steps
         self._claims = claims
         self._everything = everything
-        # Before 1.35 the search ends with an error when it comes to an invalid pool.
-        self.sound = offer.cluster.kubernetes.minor >= POOL_WIDE_MINOR or not any(v.invalid for v in offer.views)
         counters = Counters(offer.cluster)
         self._erring: dict[Wanted, set[int]] = {}
         self.usable = {w: self._usable(w, counters) for s in steps for w in s.options}
         self._usable_sets = {w: frozenset(positions) for w, positions in self.usable.items()}
         self.symmetric = not self._all_meets_constraint()
-        self.sound = self.sound and self.symmetric and not any(self._erring.values())
+        # Before 1.35 the search ends with an error when it comes to an invalid pool.
+        broken = offer.cluster.kubernetes.minor < POOL_WIDE_MINOR and any(view.invalid for view in offer.views)
+        self.sound = self.symmetric and not broken and not any(self._erring.values())
         self._groups = {
             (index, number): self._grouped(index, constraint)
             for index, claim in enumerate(claims)

@@ -18,7 +18,12 @@ Compile: TypeAlias = Callable[[str, api.Kubernetes], cel.Program]
 
 
 DEVICE_NAMED_MINOR = 37
-"""From this minor on the scheduler names the device on which a selector errs."""
+"""From this minor on the scheduler names the device on which a selector errs, and advises on missing keys."""
+
+ADVICE = (
+    ". consider using CEL optional chaining (.? followed by orValue()) "
+    "or guarding the check with has() for optional fields"
+)
 
 
 def compile_stored(text: str, kubernetes: api.Kubernetes) -> cel.Program:
@@ -99,5 +104,8 @@ def describe_error(
     owner = f"class {class_name}" if judgement.in_class else f"claim {claim}"
     if isinstance(judgement.error, cel.CompileError):
         return f"{owner}: selector #{judgement.selector}: CEL compile error: {judgement.error}"
-    device = f" on device {candidate.id}" if kubernetes.minor >= DEVICE_NAMED_MINOR else ""
-    return f"{owner}: selector #{judgement.selector}{device}: CEL runtime error: {judgement.error}"
+    if kubernetes.minor < DEVICE_NAMED_MINOR:
+        return f"{owner}: selector #{judgement.selector}: CEL runtime error: {judgement.error}"
+    missing = isinstance(judgement.error, cel.EvaluationError) and judgement.error.missing_key is not None
+    where = f"selector #{judgement.selector} on device {candidate.id}"
+    return f"{owner}: {where}: CEL runtime error: {judgement.error}{ADVICE if missing else ''}"

@@ -93,11 +93,21 @@ def test_nothing_is_evaluated_past_the_solution_or_on_devices_in_use(build: Buil
     assert cluster.selectors.program(memory).asked == ["good"]
 
 
-@pytest.mark.parametrize(("version", "where"), [("1.36", ""), ("1.37", " on device gpu.example.com/n1/bare")])
-def test_a_selector_that_errs_ends_the_search_naming_the_claim(build: Build, version: str, where: str) -> None:
+ADVICE = (
+    ". consider using CEL optional chaining (.? followed by orValue()) "
+    "or guarding the check with has() for optional fields"
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "where", "advice"), [("1.36", "", ""), ("1.37", " on device gpu.example.com/n1/bare", ADVICE)]
+)
+def test_a_selector_that_errs_ends_the_search_naming_the_claim(
+    build: Build, version: str, where: str, advice: str
+) -> None:
     cluster = build.cluster(build.slice("n1", ["bare"]), version=version)
     outcome = build.allocate(cluster, build.claim(build.request("r", build.where("memory", 80))))
-    message = f"claim ns/c: selector #0{where}: CEL runtime error: no such key: memory"
+    message = f"claim ns/c: selector #0{where}: CEL runtime error: no such key: memory{advice}"
     assert outcome == allocator.Failed(message, 0, "r", api.DeviceID(build.driver, "n1", "bare"))
 
 
