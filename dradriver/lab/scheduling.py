@@ -22,6 +22,10 @@ COMPONENT = "default-scheduler"
 MOST_CONSUMERS = 256
 
 
+class NotQueuedError(Exception):
+    """A pod is not looked at yet, and gets no condition: its claims must exist first (PreEnqueue upstream)."""
+
+
 class UnschedulableError(Exception):
     """A pod has to wait; the message is the pod's condition."""
 
@@ -74,6 +78,8 @@ class Scheduler:
         for pod in sorted(waiting, key=objects.created):
             try:
                 self._schedule(pod, nodes)
+            except NotQueuedError as reason:
+                log.debug("pod is not queued pod=%s/%s reason=%s", *objects.key(pod), reason)
             except UnschedulableError as reason:
                 self._say(pod, str(reason))
             except (api.ApiError, KeyError, TypeError, ValueError) as error:
@@ -122,15 +128,15 @@ class Scheduler:
         raise UnschedulableError(f"0/{len(nodes)} nodes are available: {parts or 'there are none'}.")
 
     def _claims_of(self, pod: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The pod's claims, newest state. Raises UnschedulableError while one is missing or may not be used."""
-        namespace, pod_name = objects.key(pod)
+        """The pod's claims, newest state. Raises NotQueuedError, UnschedulableError."""
+        namespace = objects.key(pod)[0]
         claims = []
         for name in objects.claim_names(pod).values():
             if name is None:
-                raise UnschedulableError(f'pod "{namespace}/{pod_name}": ResourceClaim not created yet')
+                raise NotQueuedError("a ResourceClaim is not created yet")
             claim = self._reflectors["claims"].get(namespace, name)
             if claim is None:
-                raise UnschedulableError(f'resourceclaim "{name}" not found')
+                raise NotQueuedError(f'resourceclaim "{name}" not found')
             claim = self._newest(claim)
             if objects.is_deleted(claim):
                 raise UnschedulableError(f'resourceclaim "{name}" is being deleted')
