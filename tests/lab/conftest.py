@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 
 from dradriver import api, cluster
 from dradriver.lab import certificates, identities
 from dradriver.lab.apiserver import ApiServer
 from dradriver.lab.claiming import ClaimController
+from dradriver.lab.kubelets import Kubelet
+from dradriver.lab.places import NodeHome
 from dradriver.lab.scheduling import Scheduler
+from dradriver.protocol import dra_v1_pb2, pluginregistration_pb2, services
 
 DRIVER = "gpu.gpupool.dev"
 
@@ -226,3 +233,158 @@ def scheduler(apiserver: Server) -> Iterator[Scheduler]:
     running.start()
     yield running
     running.stop()
+
+
+class ScriptedDriver:
+    """A node plugin that does as it is told: one registration socket, one DRA socket, CDI files of its own.
+
+    Attributes:
+        calls: Every call as (method, names of its claims), in order.
+        failures: Errors by (method, claim), one taken at each call; `None` leaves the claim out of the answer.
+        told: What the kubelet said of each registration.
+        hold: While cleared, calls wait.
+    """
+
+    def __init__(self, directory: Path, driver: str, objects: Objects, *, versions: Sequence[str]) -> None:
+        self.driver = driver
+        self._objects = objects
+        self._versions = versions
+        self._cdi = directory / "cdi"
+        self._service_path = directory / "p" / f"{driver}.sock"
+        self._registration_path = directory / "r" / f"{driver}-reg.sock"
+        self.calls: list[tuple[str, list[str]]] = []
+        self.failures: dict[tuple[str, str], list[str | None]] = {}
+        self.told: list[tuple[bool, str]] = []
+        self.hold = threading.Event()
+        self.hold.set()
+        self._servers: list[grpc.Server] = []
+
+    def start(self) -> None:
+        dra: dict[str, Any] = {
+            "NodePrepareResources": lambda request, _: self._prepare(request),
+            "NodeUnprepareResources": lambda request, _: self._unprepare(request),
+        }
+        registration: dict[str, Any] = {"GetInfo": lambda *_: self._info(), "NotifyRegistrationStatus": self._notify}
+        self._serve(self._service_path, services.handler(services.DRA_V1, dra))
+        self._serve(self._registration_path, services.handler(services.REGISTRATION, registration))
+
+    def stop(self) -> None:
+        for server in self._servers:
+            server.stop(0).wait(5)
+        self._servers.clear()
+        for path in (self._service_path, self._registration_path):
+            path.unlink(missing_ok=True)
+
+    def made(self, method: str) -> list[list[str]]:
+        """The claims of each call of a method."""
+        return [claims for name, claims in self.calls if name == method]
+
+    def _serve(self, path: Path, handler: Any) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        server = grpc.server(ThreadPoolExecutor(4))
+        server.add_generic_rpc_handlers([handler])
+        server.add_insecure_port(f"unix:{path}")
+        server.start()
+        self._servers.append(server)
+
+    def _info(self) -> pluginregistration_pb2.PluginInfo:
+        return pluginregistration_pb2.PluginInfo(
+            type=services.PLUGIN_TYPE,
+            name=self.driver,
+            endpoint=str(self._service_path),
+            supported_versions=self._versions,
+        )
+
+    def _notify(self, status: Any, _: Any) -> pluginregistration_pb2.RegistrationStatusResponse:
+        self.told.append((status.plugin_registered, status.error))
+        return pluginregistration_pb2.RegistrationStatusResponse()
+
+    def _called(self, method: str, request: Any) -> Iterator[tuple[Any, str | None]]:
+        """Each claim to answer for, with its error ('' for none)."""
+        self.calls.append((method, sorted(claim.name for claim in request.claims)))
+        self.hold.wait(20)
+        for claim in request.claims:
+            scripted = self.failures.get((method, claim.name), [])
+            error = scripted.pop(0) if scripted else ""
+            if error is not None:
+                yield claim, error
+
+    def _prepare(self, request: Any) -> dra_v1_pb2.NodePrepareResourcesResponse:
+        response = dra_v1_pb2.NodePrepareResourcesResponse()
+        for claim, error in self._called("NodePrepareResources", request):
+            answer = response.claims[claim.uid]
+            answer.error = error
+            if error:
+                continue
+            found = self._objects.claim(claim.name) or {}
+            results = found["status"]["allocation"]["devices"]["results"]
+            mine = [result for result in results if result["driver"] == self.driver]
+            devices = [(result["request"], result["device"]) for result in mine]
+            self._write(claim.uid, [name for _, name in devices])
+            for asked, name in devices:
+                ids = [f"k8s.{self.driver}/claim={claim.uid}-{name}"]
+                answer.devices.add(request_names=[asked], pool_name="node-a", device_name=name, cdi_device_ids=ids)
+        return response
+
+    def _unprepare(self, request: Any) -> dra_v1_pb2.NodeUnprepareResourcesResponse:
+        response = dra_v1_pb2.NodeUnprepareResourcesResponse()
+        for claim, error in self._called("NodeUnprepareResources", request):
+            response.claims[claim.uid].error = error
+            if not error:
+                self._file(claim.uid).unlink(missing_ok=True)
+        return response
+
+    def _file(self, uid: str) -> Path:
+        return self._cdi / f"{self.driver}-{uid}.json"
+
+    def _write(self, uid: str, names: Sequence[str]) -> None:
+        devices = [
+            {"name": f"{uid}-{name}", "containerEdits": {"env": [f"{name.upper().replace('-', '_')}={self.driver}"]}}
+            for name in names
+        ]
+        spec = {"cdiVersion": "0.6.0", "kind": f"k8s.{self.driver}/claim", "devices": devices}
+        self._file(uid).write_text(json.dumps(spec))
+
+
+@dataclass(frozen=True)
+class ScriptedNode:
+    """node-a: its kubelet, and drivers to start on it."""
+
+    directory: Path
+    objects: Objects
+    connection: cluster.Connection
+    drivers: list[ScriptedDriver] = field(default_factory=list)
+    kubelets: list[Kubelet] = field(default_factory=list)
+
+    def start_kubelet(self, *, wipe_seconds: float = 30) -> Kubelet:
+        at = self.directory
+        places = NodeHome(at / "root", at / "state", at / "cdi", at / "p", at / "r", at / "log")
+        places.create()
+        served = cluster.discover(self.connection)
+        kubelet = Kubelet(self.connection, served, "node-a", places, wipe_seconds=wipe_seconds)
+        self.kubelets.append(kubelet)
+        kubelet.start()
+        return kubelet
+
+    def start_driver(self, name: str = DRIVER, *, versions: Sequence[str] = ("v1.DRAPlugin",)) -> ScriptedDriver:
+        driver = ScriptedDriver(self.directory, name, self.objects, versions=versions)
+        self.drivers.append(driver)
+        driver.start()
+        return driver
+
+    def stop(self) -> None:
+        for driver in self.drivers:
+            driver.hold.set()
+        for kubelet in self.kubelets:
+            kubelet.stop()
+        for driver in self.drivers:
+            driver.stop()
+
+
+@pytest.fixture
+def node(apiserver: Server, objects: Objects, short_path: Path) -> Iterator[ScriptedNode]:
+    """A node without kubelet and drivers yet."""
+    made = ScriptedNode(short_path, objects, apiserver.connect("kubelet-node-a"))
+    yield made
+    made.stop()
