@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
 
-from dradriver import api, cluster, explain
+from dradriver import cluster, explain
 from kubectl_gpupool import explanations, outputs, sources
 from kubectl_gpupool.errors import CommandError, UsageError
 from kubectl_gpupool.options import Flags, object_name
@@ -25,7 +25,8 @@ STATUSES = {
 }
 """With --exit-status; of several claims the highest counts."""
 
-Named = TypeVar("Named", api.ResourceClaim, api.ResourceClaimTemplate)
+_MOST_NAMED = 8
+
 Explained = explain.ClaimExplanation | explain.PodExplanation
 
 
@@ -43,16 +44,18 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace, flags: Flags) -> int:
     """Explain, print, and give the exit status."""
     if (parsed.filename is None) == (parsed.kind is None) or (parsed.kind and not parsed.name):
-        message = "say what to explain: claim NS/NAME, pod NS/NAME, or -f MANIFEST"
-        raise UsageError(f"{message}\nSee 'kubectl gpupool explain -h'.")
+        raise UsageError("say what to explain: claim NS/NAME, pod NS/NAME, or -f MANIFEST")
     if parsed.filename == parsed.source == "-":
         raise UsageError("-f and --from cannot both read standard input")
     snapshot, namespace = sources.take(parsed, flags)
-    situation = _situation(snapshot)
-    if parsed.filename is not None:
-        explained = _explain_file(parsed.filename, flags.namespace or namespace, situation, snapshot)
-    else:
-        explained = [_explain_object(parsed.kind, *object_name(parsed.name, flags, namespace), situation, snapshot)]
+    try:
+        if parsed.filename is not None:
+            situation, explained = _explain_file(parsed.filename, flags.namespace or namespace, snapshot)
+        else:
+            situation = _situation(snapshot)
+            explained = _explain_objects(parsed.kind, parsed.name, flags, namespace, situation)
+    except explain.SurroundingsError as error:
+        raise CommandError(str(error)) from error
     _print(explained, parsed.output, Signs.of(flags), situation)
     return max(map(_status, explained), default=0) if parsed.exit_status else 0
 
@@ -62,88 +65,96 @@ def _situation(snapshot: cluster.Snapshot) -> explain.Situation:
         cluster=sources.index(snapshot),
         claims=snapshot.claims,
         templates=snapshot.templates,
-        pods=snapshot.pods,
-        nodes=snapshot.nodes,
-        namespaces=snapshot.namespaces,
-        quotas=snapshot.quotas,
-        events=snapshot.events,
+        pods=tuple(map(explain.read_pod, snapshot.pods)),
+        nodes=tuple(map(explain.read_node, snapshot.nodes)),
+        refusals=tuple(filter(None, map(explain.read_refusal, snapshot.events))),
         missing=snapshot.missing,
+        versions=snapshot.versions,
         resource_version=snapshot.resource_version,
         age_seconds=sources.age_seconds(snapshot),
         assumed=snapshot.assumed,
     )
 
 
-def _explain_object(
-    kind: str, namespace: str, name: str, situation: explain.Situation, snapshot: cluster.Snapshot
-) -> Explained:
-    if kind == "pod":
-        for pod in snapshot.pods:
-            if (pod["metadata"].get("namespace"), pod["metadata"]["name"]) == (namespace, name):
-                return explain.explain_pod(situation, pod)
-        raise CommandError(_not_found("pods", namespace, name, snapshot))
-    for claim in snapshot.claims:
-        if (claim.metadata.namespace, claim.metadata.name) == (namespace, name):
-            return explain.explain_claim(situation, claim)
-    raise CommandError(_not_found("resourceclaims", namespace, name, snapshot))
+def _explain_objects(
+    kind: str, word: str, flags: Flags, namespace: str, situation: explain.Situation
+) -> list[Explained]:
+    """Explain the object named, or with -A the objects of that name in all namespaces."""
+    anywhere = flags.all_namespaces and "/" not in word
+    wanted = ("", word) if anywhere else object_name(word, flags, namespace)
 
+    def named(where: str, name: str) -> bool:
+        return name == wanted[1] and (anywhere or where == wanted[0])
 
-def _not_found(kind: str, namespace: str, name: str, snapshot: cluster.Snapshot) -> str:
-    if kind in snapshot.missing:
-        return f'cannot look for {kind} "{namespace}/{name}": {snapshot.missing[kind]}'
-    there = (
-        [pod["metadata"]["name"] for pod in snapshot.pods if pod["metadata"].get("namespace") == namespace]
-        if kind == "pods"
-        else [claim.metadata.name for claim in snapshot.claims if claim.metadata.namespace == namespace]
+    explained: list[Explained] = (
+        [explain.explain_pod(situation, pod) for pod in situation.pods if named(pod.namespace, pod.name)]
+        if kind == "pod"
+        else [
+            explain.explain_claim(situation, claim)
+            for claim in situation.claims
+            if named(claim.metadata.namespace, claim.metadata.name)
+        ]
     )
-    known = ", ".join(sorted(there)[:8]) or "none"
-    return f'{kind} "{namespace}/{name}" not found; namespace {namespace} has: {known}'
+    if not explained:
+        raise CommandError(_not_found(kind, *wanted, situation))
+    return explained
+
+
+def _not_found(kind: str, namespace: str, name: str, situation: explain.Situation) -> str:
+    plural, stored = ("pods", "Pod") if kind == "pod" else ("resourceclaims", "ResourceClaim")
+    if stored in situation.missing:
+        return f'cannot look for {plural} "{name}": {situation.missing[stored]}'
+    there = (
+        [(pod.namespace, pod.name) for pod in situation.pods]
+        if kind == "pod"
+        else [(claim.metadata.namespace, claim.metadata.name) for claim in situation.claims]
+    )
+    message = f'{plural} "{name}" not found' + (f" in namespace {namespace}" if namespace else "")
+    elsewhere = sorted(where for where, other in there if other == name)
+    if elsewhere:
+        return f"{message}; it is in namespace {elsewhere[0]}: -n {elsewhere[0]}"
+    here = sorted(other for where, other in there if namespace in ("", where))
+    near = get_close_matches(name, here, n=3)
+    if near:
+        return f"{message}; did you mean {' or '.join(near)}?"
+    some = ", ".join(here[:_MOST_NAMED]) + (", ..." if len(here) > _MOST_NAMED else "")
+    return f"{message}; there are: {some}" if here else f"{message}; there are none"
 
 
 def _explain_file(
-    filename: str, namespace: str, situation: explain.Situation, snapshot: cluster.Snapshot
-) -> list[Explained]:
+    filename: str, namespace: str, snapshot: cluster.Snapshot
+) -> tuple[explain.Situation, list[Explained]]:
     """Explain the pods of a manifest, and the claims and templates that none of them uses."""
     try:
-        manifest = cluster.load_snapshot(Path(filename), snapshot.kubernetes)
+        manifest = cluster.load_snapshot(Path(filename), snapshot.kubernetes, namespace=namespace)
     except cluster.SnapshotError as error:
         raise CommandError(str(error)) from error
-    pods = [_placed(pod, namespace) for pod in manifest.pods]
-    claims = [_in_namespace(claim, namespace) for claim in manifest.claims]
-    templates = [_in_namespace(template, namespace) for template in manifest.templates]
-    if not (pods or claims or templates):
+    if not (manifest.pods or manifest.claims or manifest.templates):
         raise CommandError(f"{filename} holds no Pod, ResourceClaim or ResourceClaimTemplate to explain")
-    return list(_explain_manifest(pods, claims, templates, situation))
+    classes = {value.metadata.name: value for value in (*snapshot.classes, *manifest.classes)}
+    pods = tuple(map(explain.read_pod, manifest.pods))
+    situation = explain.with_manifest(
+        _situation(replace(snapshot, classes=tuple(classes.values()))),
+        manifest.claims,
+        manifest.templates,
+        pods,
+        manifest.versions,
+    )
+    return situation, list(_explain_manifest(situation, pods, manifest))
 
 
 def _explain_manifest(
-    pods: list[dict[str, Any]],
-    claims: list[api.ResourceClaim],
-    templates: list[api.ResourceClaimTemplate],
-    situation: explain.Situation,
+    situation: explain.Situation, pods: tuple[explain.Pod, ...], manifest: cluster.Snapshot
 ) -> Iterator[Explained]:
-    used: set[tuple[str, str]] = set()
+    used = {(pod.namespace, name) for pod in pods for entry in pod.claims for name in (entry.claim, entry.template)}
     for pod in pods:
-        for entry in (pod.get("spec") or {}).get("resourceClaims") or ():
-            name = entry.get("resourceClaimName") or entry.get("resourceClaimTemplateName") or ""
-            used.add((pod["metadata"]["namespace"], name))
-    with_file = explain.with_manifest(situation, claims, templates, pods)
-    for pod in pods:
-        yield explain.explain_pod(with_file, pod)
-    for claim in claims:
+        yield explain.explain_pod(situation, pod)
+    for claim in manifest.claims:
         if (claim.metadata.namespace, claim.metadata.name) not in used:
-            yield explain.explain_claim(with_file, claim)
-    for template in templates:
+            yield explain.explain_claim(situation, claim)
+    for template in manifest.templates:
         if (template.metadata.namespace, template.metadata.name) not in used:
-            yield explain.explain_claim(with_file, api.ResourceClaim(template.metadata, template.spec))
-
-
-def _in_namespace(value: Named, namespace: str) -> Named:
-    return replace(value, metadata=replace(value.metadata, namespace=value.metadata.namespace or namespace))
-
-
-def _placed(pod: Mapping[str, Any], namespace: str) -> dict[str, Any]:
-    return {**pod, "metadata": {**pod["metadata"], "namespace": pod["metadata"].get("namespace") or namespace}}
+            yield explain.explain_template(situation, template)
 
 
 def _print(explained: list[Explained], form: str | None, signs: Signs, situation: explain.Situation) -> None:

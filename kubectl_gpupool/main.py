@@ -43,12 +43,12 @@ def _run(words: Sequence[str]) -> int:
         parents=[options.global_flags()],
     )
     subparsers = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", parser_class=options.Parser)
-    wanted = next((word for word in words if word in COMMANDS), None)
     for name, command in COMMANDS.items():
         subparser = subparsers.add_parser(
             name, help=command.summary, description=command.summary, parents=[options.global_flags()]
         )
-        if name == wanted:
+        # The word may be the value of a flag too (`-n lab`): declaring one command more does no harm.
+        if name in words:
             importlib.import_module(command.module).declare(subparser)
     parsed = parser.parse_args(list(words))
     if parsed.command is None:

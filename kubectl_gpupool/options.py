@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and where help is."""
-        raise UsageError(f"{message}\nSee '{self.prog} -h'.")
+        raise UsageError(f"{message} (see '{self.prog} -h')")
 
 
 def global_flags() -> Parser:

@@ -6,12 +6,16 @@ The field names of `as_json` are a contract (`kind: PoolList`); the tables made 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from dradriver import allocator, api
+
+LINKED = "gpu in one NVLink domain"
+SHORT = {LINKED: "nvlink"}
+"""For tables: how many GPUs could be had that all reach each other over NVLink."""
 
 
 class State(StrEnum):
@@ -54,10 +58,8 @@ class PooledDevice:
 
     @property
     def product(self) -> str:
-        """What people call it: its product name, for a MIG instance its profile too."""
-        name = str(self.attribute("productName") or self.attribute("type") or "device")
-        profile = self.attribute("profile")
-        return f"{name} {profile}" if profile else name
+        """What people call it."""
+        return str(self.attribute("productName") or self.attribute("type") or "device")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Fit:
     count: int
 
     def __str__(self) -> str:
-        return f"{self.count} x {self.what}"
+        return f"{SHORT.get(self.what, self.what)} x{self.count}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +86,9 @@ class PoolView:
         return sum(device.state is state for device in self.devices)
 
 
-def view(cluster: allocator.Cluster, pods: Iterable[Mapping[str, Any]]) -> tuple[PoolView, ...]:
-    """All pools, sorted by driver and name."""
-    names = {pod["metadata"].get("uid"): _name(pod["metadata"]) for pod in pods}
-    pools = sorted(cluster.pools, key=lambda pool: (pool.driver, pool.name))
-    return tuple(_pool(cluster, pool, names) for pool in pools)
+def view(cluster: allocator.Cluster) -> tuple[PoolView, ...]:
+    """All pools, by driver and name."""
+    return tuple(_pool(cluster, pool) for pool in cluster.pools)
 
 
 def as_json(views: Iterable[PoolView]) -> list[dict[str, Any]]:
@@ -107,11 +107,10 @@ def as_json(views: Iterable[PoolView]) -> list[dict[str, Any]]:
     ]
 
 
-def _pool(cluster: allocator.Cluster, pool: allocator.Pool, pods: Mapping[str, str]) -> PoolView:
+def _pool(cluster: allocator.Cluster, pool: allocator.Pool) -> PoolView:
     usable = pool.complete and pool.invalid is None
     devices = tuple(
-        _device(device_id, device, cluster.holders(device_id), pods, usable=usable)
-        for device_id, device in pool.devices
+        _device(device_id, device, cluster.holders(device_id), usable=usable) for device_id, device in pool.devices
     )
     return PoolView(pool, devices, _fits(devices))
 
@@ -120,11 +119,10 @@ def _device(
     device_id: api.DeviceID,
     device: api.Device,
     holders: tuple[allocator.Holder, ...],
-    pods: Mapping[str, str],
     *,
     usable: bool,
 ) -> PooledDevice:
-    uses = tuple(_use(holder, pods) for holder in holders)
+    uses = tuple(_use(holder) for holder in holders)
     if uses:
         state = State.PARTIAL if device.allow_multiple_allocations else State.HELD
     elif not usable:
@@ -136,13 +134,12 @@ def _device(
     return PooledDevice(device_id.driver, device, state, uses)
 
 
-def _use(holder: allocator.Holder, pods: Mapping[str, str]) -> Use:
-    claim = holder.claim
-    users = [consumer for consumer in claim.status.reserved_for if consumer.resource == "pods"]
-    pod = pods.get(users[0].uid, f"{claim.metadata.namespace}/{users[0].name}") if users else None
+def _use(holder: allocator.Holder) -> Use:
+    namespace, claim = holder.claim.metadata.namespace, holder.claim
+    pods = [consumer.name for consumer in claim.status.reserved_for if consumer.resource == "pods"]
     return Use(
-        claim=f"{claim.metadata.namespace}/{claim.metadata.name}",
-        pod=pod,
+        claim=f"{namespace}/{claim.metadata.name}",
+        pod=f"{namespace}/{pods[0]}" if pods else None,
         request=holder.result.request,
         share=holder.result.share_id,
     )
@@ -155,7 +152,7 @@ def _fits(devices: tuple[PooledDevice, ...]) -> tuple[Fit, ...]:
     fits = [Fit(what, count) for what, count in sorted(kinds.items(), key=lambda item: (-item[1], item[0]))]
     largest = max(domains.values(), default=0)
     if largest > 1:
-        fits.append(Fit("gpu in one NVLink domain", largest))
+        fits.append(Fit(LINKED, largest))
     return tuple(fits)
 
 
@@ -178,7 +175,3 @@ def _plain(value: api.AttributeValue) -> Any:
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value.text if isinstance(value, api.Version) else value
-
-
-def _name(metadata: Mapping[str, Any]) -> str:
-    return f"{metadata.get('namespace', '')}/{metadata.get('name', '')}"

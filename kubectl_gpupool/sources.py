@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dradriver import api, cluster
+from dradriver import api, cluster, explain
 from dradriver.allocator import Cluster
 from kubectl_gpupool.errors import CommandError, UsageError
 from kubectl_gpupool.options import Flags
-
-DEFAULT_KUBERNETES = "1.37"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -29,16 +29,28 @@ def declare(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def take(parsed: argparse.Namespace, flags: Flags) -> tuple[cluster.Snapshot, str]:
-    """The snapshot a command works on and the namespace that is meant where none is said. Raises CommandError."""
-    kubernetes = _kubernetes(parsed)
+def take(
+    parsed: argparse.Namespace, flags: Flags, kinds: Collection[str] | None = None
+) -> tuple[cluster.Snapshot, str]:
+    """The snapshot a command works on and the namespace that is meant where none is said.
+
+    `kinds` are those a view needs; a file is read as a whole. Raises CommandError.
+    """
+    gates = _gates(parsed.feature_gates or "")
+    kubernetes = _kubernetes(parsed.kubernetes, gates) if parsed.kubernetes else None
     try:
         if parsed.source is not None:
-            return cluster.load_snapshot(Path(parsed.source), kubernetes), "default"
-        connection = cluster.connect(location(flags))
-        return cluster.take_snapshot(connection, kubernetes), connection.namespace
+            snapshot, namespace = cluster.load_snapshot(Path(parsed.source), kubernetes), "default"
+        else:
+            connection = cluster.connect(location(flags))
+            wanted = {} if kinds is None else {"kinds": kinds}
+            snapshot, namespace = cluster.take_snapshot(connection, kubernetes, **wanted), connection.namespace
     except (cluster.ClusterError, cluster.SnapshotError) as error:
         raise CommandError(str(error)) from error
+    if gates and kubernetes is None:
+        rules = _kubernetes(str(snapshot.kubernetes), {**snapshot.kubernetes.gates, **gates})
+        snapshot = replace(snapshot, kubernetes=rules)
+    return snapshot, namespace
 
 
 def location(flags: Flags) -> cluster.Location:
@@ -60,9 +72,11 @@ def location(flags: Flags) -> cluster.Location:
 
 def index(snapshot: cluster.Snapshot) -> Cluster:
     """The allocator's index of a snapshot; without Node objects, the nodes are those the slices name."""
-    nodes = [api.Node(node["metadata"]["name"], node["metadata"].get("labels") or {}) for node in snapshot.nodes] or [
-        api.Node(name) for name in dict.fromkeys(s.node_name for s in snapshot.slices if s.node_name)
-    ]
+    try:
+        nodes = [api.Node(explain.read_node(node).name, explain.read_labels(node)) for node in snapshot.nodes]
+    except explain.SurroundingsError as error:
+        raise CommandError(str(error)) from error
+    nodes = nodes or [api.Node(name) for name in dict.fromkeys(s.node_name for s in snapshot.slices if s.node_name)]
     return Cluster(
         slices=snapshot.slices,
         classes=snapshot.classes,
@@ -79,11 +93,9 @@ def age_seconds(snapshot: cluster.Snapshot) -> float | None:
     return None
 
 
-def _kubernetes(parsed: argparse.Namespace) -> api.Kubernetes | None:
-    if parsed.kubernetes is None and parsed.feature_gates is None:
-        return None
+def _kubernetes(version: str, gates: Mapping[str, bool]) -> api.Kubernetes:
     try:
-        return api.Kubernetes.release(parsed.kubernetes or DEFAULT_KUBERNETES, _gates(parsed.feature_gates or ""))
+        return api.Kubernetes.release(version, gates)
     except api.ApiError as error:
         raise UsageError(str(error)) from error
 

@@ -23,32 +23,38 @@ class Code(StrEnum):
     PARTS_HELD_BY_OTHERS = "GP203"
     NO_SUCH_GROUP = "GP301"
     GROUP_HELD_BY_OTHERS = "GP302"
+    NOT_TOGETHER = "GP303"
+    NODES_LEFT_OUT = "GP304"
     POOL_IN_FLUX = "GP401"
     DEVICE_TAINTED = "GP402"
     NODE_CLOSED = "GP403"
     NO_DEVICES_PUBLISHED = "GP404"
+    POOL_INVALID = "GP405"
     NOT_READABLE = "GP501"
     SEARCH_TOO_LONG = "GP502"
 
 
 TITLES = {
-    Code.CLASS_MISSING: "the device class does not exist",
-    Code.EXPRESSION_REFUSED: "a CEL expression does not compile",
-    Code.TOO_MANY_DEVICES: "a claim gets at most 32 devices",
+    Code.CLASS_MISSING: "no such device class",
+    Code.EXPRESSION_REFUSED: "CEL does not compile",
+    Code.TOO_MANY_DEVICES: "more than 32 devices",
     Code.SELECTED_BY_NONE: "no device meets the selectors",
-    Code.SELECTOR_ERRS: "a selector fails on a device",
-    Code.CLAIM_NOT_GENERATED: "the pod's claim was not generated",
-    Code.REQUEST_REFUSED: "the scheduler refuses the request",
-    Code.HELD_BY_OTHERS: "other claims hold the devices",
-    Code.NOT_ENOUGH_HARDWARE: "there are too few such devices on any node",
-    Code.PARTS_HELD_BY_OTHERS: "other claims hold parts of the hardware these devices need",
-    Code.NO_SUCH_GROUP: "no group of devices agrees on the attribute",
-    Code.GROUP_HELD_BY_OTHERS: "the devices that agree on the attribute are partly held",
+    Code.SELECTOR_ERRS: "a selector fails",
+    Code.CLAIM_NOT_GENERATED: "no such claim",
+    Code.REQUEST_REFUSED: "request refused",
+    Code.HELD_BY_OTHERS: "held by other claims",
+    Code.NOT_ENOUGH_HARDWARE: "too few on any node",
+    Code.PARTS_HELD_BY_OTHERS: "parts held by other claims",
+    Code.NO_SUCH_GROUP: "no such group",
+    Code.GROUP_HELD_BY_OTHERS: "group held by other claims",
+    Code.NOT_TOGETHER: "not all at once",
+    Code.NODES_LEFT_OUT: "nodes left out by the pod",
     Code.POOL_IN_FLUX: "a pool is being published",
-    Code.DEVICE_TAINTED: "devices are tainted or unhealthy",
-    Code.NODE_CLOSED: "nodes are cordoned or tainted",
-    Code.NO_DEVICES_PUBLISHED: "no driver has published devices",
+    Code.DEVICE_TAINTED: "devices tainted",
+    Code.NODE_CLOSED: "nodes closed",
+    Code.NO_DEVICES_PUBLISHED: "no devices published",
+    Code.POOL_INVALID: "a pool is invalid",
     Code.NOT_READABLE: "facts are missing",
-    Code.SEARCH_TOO_LONG: "the search was given up",
+    Code.SEARCH_TOO_LONG: "search given up",
 }
-"""One line for each code, without full stop."""
+"""A few words for each code, to stand behind it."""

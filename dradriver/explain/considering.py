@@ -1,22 +1,22 @@
 """Which nodes a claim may be satisfied on, as far as nodes and pods say plainly, and why not on the others.
 
-Only what is plain: the pod's node name, node selector and tolerations against cordons and taints. CPU, memory and
-everything else is other plugins' business.
+Only what is plain: the pod's node name, node selector, required node affinity and tolerations against cordons and
+taints, and where claims that the pod has already are tied to. CPU, memory and the rest are other plugins' business.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from dradriver import api
 from dradriver.explain.situations import Situation
+from dradriver.explain.surroundings import NodeState, Pod
 
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """Nodes by what is known of them: open now, closed for now (with the reason), or not wanted by the pod."""
+    """Nodes by what is known of them: open now, closed for now, or not wanted by the pod; the latter with reasons."""
 
     open: tuple[api.Node, ...]
     closed: Mapping[str, str] = field(default_factory=dict)
@@ -25,24 +25,28 @@ class Considered:
     """The closed ones as nodes, for "and if they were opened?"."""
 
     @property
+    def everywhere(self) -> tuple[api.Node, ...]:
+        """All nodes that are open or could be opened."""
+        return (*self.open, *self.reopened)
+
+    @property
     def excluded(self) -> dict[str, str]:
         """All nodes that are out now, with the reason."""
         return {**self.closed, **self.unwanted}
 
 
-def consider(situation: Situation, pod: Mapping[str, Any] | None) -> Considered:
+def consider(situation: Situation, pod: Pod | None) -> Considered:
     """Sort the cluster's nodes for a pod, or for any pod that uses a claim."""
-    spec = (pod or {}).get("spec") or {}
-    known = {node["metadata"]["name"]: node for node in situation.nodes}
-    tolerations = [_toleration(entry) for entry in spec.get("tolerations") or ()]
+    states = {node.name: node for node in situation.nodes}
+    tied = _tied(situation, pod) if pod else {}
     open_nodes: list[api.Node] = []
     reopened: list[api.Node] = []
     closed: dict[str, str] = {}
     unwanted: dict[str, str] = {}
     for name, node in sorted(situation.cluster.nodes.items()):
-        if reason := _unwanted(spec, node):
+        if pod and (reason := _unwanted(pod, node, tied)):
             unwanted[name] = reason
-        elif reason := _closed(known.get(name, {}).get("spec") or {}, tolerations):
+        elif reason := _closed(states.get(name), pod.tolerations if pod else ()):
             closed[name] = reason
             reopened.append(node)
         else:
@@ -50,32 +54,36 @@ def consider(situation: Situation, pod: Mapping[str, Any] | None) -> Considered:
     return Considered(tuple(open_nodes), closed, unwanted, tuple(reopened))
 
 
-def _unwanted(spec: Mapping[str, Any], node: api.Node) -> str | None:
-    if spec.get("nodeName") and spec["nodeName"] != node.name:
-        return f"the pod is on {spec['nodeName']}"
-    for label, value in (spec.get("nodeSelector") or {}).items():
+def _tied(situation: Situation, pod: Pod) -> dict[str, api.NodeSelector]:
+    """The nodes that the pod's allocated claims tie it to, by claim."""
+    claims = (situation.claim(pod.namespace, entry.claim) for entry in pod.claims if entry.claim)
+    return {
+        claim.metadata.name: claim.status.allocation.node_selector
+        for claim in claims
+        if claim and claim.status.allocation and claim.status.allocation.node_selector
+    }
+
+
+def _unwanted(pod: Pod, node: api.Node, tied: Mapping[str, api.NodeSelector]) -> str | None:
+    for claim, selector in tied.items():
+        if not api.selects(selector, node):
+            return f"the pod's claim {claim} is allocated elsewhere"
+    if pod.node and pod.node != node.name:
+        return f"the pod is on {pod.node}"
+    for label, value in pod.node_labels.items():
         if node.labels.get(label) != value:
             return f"the pod wants {label}={value}"
+    if pod.node_affinity is not None and not api.selects(pod.node_affinity, node):
+        return "the pod's node affinity leaves it out"
     return None
 
 
-def _closed(spec: Mapping[str, Any], tolerations: list[api.Toleration]) -> str | None:
-    if spec.get("unschedulable"):
+def _closed(state: NodeState | None, tolerations: tuple[api.Toleration, ...]) -> str | None:
+    if state is None:
+        return None
+    if state.cordoned:
         return "cordoned"
-    for entry in spec.get("taints") or ():
-        if entry.get("effect") in ("NoSchedule", "NoExecute"):
-            taint = api.Taint(entry["key"], api.TaintEffect(entry["effect"]), entry.get("value") or "")
-            if not any(api.tolerates(toleration, taint) for toleration in tolerations):
-                return f"tainted {taint.key}:{taint.effect}"
+    for taint in state.taints:
+        if not any(api.tolerates(toleration, taint) for toleration in tolerations):
+            return f"tainted {taint.key}:{taint.effect}"
     return None
-
-
-def _toleration(entry: Mapping[str, Any]) -> api.Toleration:
-    effect = str(entry.get("effect") or "")
-    known = effect in ("NoSchedule", "NoExecute")
-    return api.Toleration(
-        key=entry.get("key") or "",
-        operator=api.TolerationOperator.EXISTS if entry.get("operator") == "Exists" else api.TolerationOperator.EQUAL,
-        value=entry.get("value") or "",
-        effect=api.TaintEffect(effect) if known else api.TaintEffect.NONE if effect else None,
-    )

@@ -1,212 +1,179 @@
 """Corrections: the smallest changes that make a claim fit, each tried by running the allocator with it.
 
-Tried in order of what they cost a person: another way to write what was meant, fewer devices, a dropped constraint,
-another claim ended. At most `MOST` are given; one that was not seen to work is not given at all.
+Tried in order of what they cost a person. At most `MOST` are given; one that was not seen to work is not given at all.
 """
 
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import TypeAlias
 
-from dradriver import api, cel
-from dradriver.allocator import Cluster, Finding, Holder
+from dradriver import api
+from dradriver.allocator import Cluster, Finding, Holder, Reason
 from dradriver.explain import holding
+from dradriver.explain.codes import Code
 from dradriver.explain.considering import Considered
 from dradriver.explain.explanations import Correction, Expression, Verdict
-from dradriver.explain.judging import Judgement, fit
+from dradriver.explain.judging import Judgement, fit, misconfigured
+from dradriver.explain.paths import Paths
+from dradriver.explain.rewriting import rewritings
 
 MOST = 3
-MOST_TRIED = 64
-"""Allocator runs spent on corrections of one kind; past them the kind has no answer."""
-MOST_ENDED = 2
-"""Claims ended together."""
-GIB = 1 << 30
-
-_QUANTITY = re.compile(r'quantity\("([^"]*)"\)')
+_MOST_HOLDERS = 64
+"""Claims among which those to be ended are looked for."""
+_MOST_NAMED = 8
+"""Ending more claims than this is no advice."""
+_MOST_EXPRESSIONS = 3
+_BEYOND_SELECTORS = (
+    Reason.TAINT, Reason.UNHEALTHY, Reason.IN_USE, Reason.COUNTERS, Reason.CAPACITY, Reason.CONSTRAINT, Reason.FITS,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What corrections are looked for: a claim that does not fit, where, and how far devices got."""
+    """What corrections are looked for: a claim that does not fit, where, and how far devices got.
+
+    `claims` are all unallocated claims of the pod in its order, `position` tells which one is to be corrected.
+    """
 
     cluster: Cluster
     considered: Considered
-    claim: api.ResourceClaim
-    others: tuple[api.ResourceClaim, ...]
-    """The other unallocated claims of the same pod."""
+    claims: tuple[api.ResourceClaim, ...]
+    position: int
     judgement: Judgement
     findings: Sequence[Finding]
     expressions: tuple[Expression, ...]
-    written_flat: bool
+    paths: Paths
+
+    @property
+    def claim(self) -> api.ResourceClaim:
+        """The claim to be corrected."""
+        return self.claims[self.position]
 
     def fits(self, claim: api.ResourceClaim, cluster: Cluster | None = None) -> bool:
         """Whether the pod's claims would fit now with this claim, or in this cluster."""
-        answer = fit(cluster or self.cluster, self.considered.open, (claim, *self.others))
-        return answer.node is not None
+        claims = (*self.claims[: self.position], claim, *self.claims[self.position + 1 :])
+        cluster = cluster or self.cluster
+        if misconfigured(cluster, claims) is not None:
+            return False
+        answer = fit(cluster, self.considered.open, claims, every_node=True)
+        return answer.node is not None and answer.failure is None
+
+
+Kind: TypeAlias = Callable[[Question], Iterator[Correction]]
 
 
 def corrections(question: Question) -> tuple[Correction, ...]:
     """The cheapest changes that were seen to work."""
-    kinds: tuple[Callable[[Question], Iterator[Correction]], ...] = (
-        _rewritten,
-        _reopened,
-        _fewer,
-        _ended,
-        _unconstrained,
-    )
-    found: list[Correction] = []
-    for kind in kinds:
-        found.extend(itertools.islice(kind(question), MOST - len(found)))
-        if len(found) == MOST:
-            break
-    return tuple(found)
+    kinds: list[Kind] = [_reclassed, _reopened, _fewer, _ended, _unconstrained, _elsewhere]
+    selected = any(finding.reason in _BEYOND_SELECTORS for finding in question.findings)
+    # Where nothing passes the selectors they are what is wrong; otherwise they are the last thing to change.
+    kinds.insert(len(kinds) if selected and question.judgement.code is not Code.SELECTOR_ERRS else 0, _rewritten)
+    found = itertools.chain.from_iterable(kind(question) for kind in kinds)
+    return tuple(itertools.islice(found, MOST))
 
 
 def _rewritten(question: Question) -> Iterator[Correction]:
-    """Selectors that nothing meets: the part that the nearest misses fail, left away or with the value they have."""
-    if question.judgement.verdict is not Verdict.IMPOSSIBLE:
+    """A selector written otherwise; of several parts the one nearest to the end of what devices passed."""
+    if question.judgement.verdict is Verdict.PENDING:
         return
-    for expression in question.expressions[:2]:
-        if expression.where.startswith("class "):
-            continue
+    known = sorted(
+        {name.rpartition("/")[2] for d in question.cluster.devices.values() for name in (*d.attributes, *d.capacity)}
+    )
+    own = [expression for expression in question.expressions if not expression.where.startswith("class ")]
+    for expression in own[:_MOST_EXPRESSIONS]:
         worked = False
-        for change, text in _rewrites(expression):
-            if question.fits(_with_expression(question.claim, expression, text)):
+        for rewriting in rewritings(expression, known):
+            changed = _with_expression(question, expression.where, rewriting.text)
+            if question.fits(changed):
                 worked = True
-                yield Correction(change, expression.where)
+                yield Correction(rewriting.change, expression.where, changed=changed)
         if worked:
             return
 
 
-def _rewrites(expression: Expression) -> Iterator[tuple[str, str]]:
-    start, end = expression.failing
-    part = expression.text[start:end]
-    values = [seen.value for seen in expression.seen if seen.value is not None]
-    quantity = _QUANTITY.search(part)
-    if quantity and values:
-        asked = quantity.group(1)
-        smaller = _gib_below(values)
-        if smaller is not None:
-            written = part.replace(quantity.group(0), f'quantity("{smaller}")')
-            text = expression.text[:start] + written + expression.text[end:]
-            yield f'write quantity("{smaller}") in place of quantity("{asked}"): these devices have {values[0]}', text
-    without = _without(expression.text, expression.failing)
-    if without:
-        yield f"leave away: {' '.join(part.split())}", without
-    comparison = re.fullmatch(r"(.+?)\s*==\s*(\"[^\"]*\"|-?\d+)", part, re.DOTALL)
-    for value in values[:2] if comparison else ():
-        written = f"{comparison.group(1)} == {value}" if comparison else ""
-        yield (
-            f"write {value} in place of {comparison.group(2) if comparison else ''}",
-            (expression.text[:start] + written + expression.text[end:]),
-        )
-
-
-def _gib_below(values: Sequence[str]) -> str | None:
-    """The largest whole number of GiB that the largest of these quantities still has."""
-    try:
-        largest = max(api.Quantity.parse(value) for value in values)
-    except api.ApiError:
-        return None
-    whole = int(largest.value // GIB)
-    return f"{whole}Gi" if whole > 0 else None
-
-
-def _without(text: str, span: cel.Span) -> str | None:
-    """An expression without one of its conjuncts, None where it is the only one."""
-    before, after = text[: span.start].rstrip(), text[span.end :].lstrip()
-    if before.endswith("&&"):
-        return before[:-2].rstrip() + (f" {after}" if after else "")
-    if after.startswith("&&"):
-        return f"{before} {after[2:].lstrip()}".strip()
-    return None
-
-
-def _with_expression(claim: api.ResourceClaim, expression: Expression, text: str) -> api.ResourceClaim:
-    """The claim with one expression replaced wherever it stands as it is."""
-
-    def swap(selectors: tuple[api.Selector, ...]) -> tuple[api.Selector, ...]:
-        return tuple(replace(s, expression=text) if s.expression == expression.text else s for s in selectors)
-
-    def request(value: api.DeviceRequest) -> api.DeviceRequest:
-        exactly = value.exactly
-        return replace(
-            value,
-            exactly=replace(exactly, selectors=swap(exactly.selectors)) if exactly else None,
-            first_available=tuple(replace(o, selectors=swap(o.selectors)) for o in value.first_available),
-        )
-
-    return _with_requests(claim, tuple(request(r) for r in claim.spec.requests))
+def _reclassed(question: Question) -> Iterator[Correction]:
+    """A class that exists, in place of one that does not."""
+    for position, request in enumerate(question.claim.spec.requests):
+        exactly = request.exactly
+        if exactly is None or exactly.device_class_name in question.cluster.classes:
+            continue
+        for name in get_close_matches(exactly.device_class_name, question.cluster.classes, n=2, cutoff=0.5):
+            changed = _with_request(
+                question.claim, position, replace(request, exactly=replace(exactly, device_class_name=name))
+            )
+            if question.fits(changed):
+                path = f"{question.paths.exactly(position)}.deviceClassName"
+                yield Correction(f"write {name} in place of {exactly.device_class_name}", path, changed=changed)
 
 
 def _reopened(question: Question) -> Iterator[Correction]:
-    """Nodes that are closed for now."""
+    """A node that is closed for now."""
     for node in question.considered.reopened:
-        if fit(question.cluster, (node,), (question.claim, *question.others)).node is not None:
+        if fit(question.cluster, (node,), question.claims).node is not None:
             reason = question.considered.closed[node.name]
             if reason == "cordoned":
                 yield Correction(f"uncordon node {node.name}", f"kubectl uncordon {node.name}")
             else:
-                yield Correction(f"tolerate or remove the taint of node {node.name} ({reason})", f"node {node.name}")
+                change = f"let the pod tolerate what node {node.name} is {reason}"
+                yield Correction(change, "spec.tolerations of the pod")
+            return
 
 
 def _fewer(question: Question) -> Iterator[Correction]:
-    """Fewer devices in one request."""
+    """As many devices as there are, in one request."""
     for position, request in enumerate(question.claim.spec.requests):
         exactly = request.exactly
         if exactly is None or exactly.allocation_mode != api.AllocationMode.EXACT_COUNT:
             continue
-        for count in range(min(exactly.count - 1, MOST_TRIED), 0, -1):
-            smaller = replace(request, exactly=replace(exactly, count=count))
-            requests = question.claim.spec.requests
-            if question.fits(
-                _with_requests(question.claim, (*requests[:position], smaller, *requests[position + 1 :]))
-            ):
-                inner = "" if question.written_flat else ".exactly"
-                path = f"spec.devices.requests[{position}]{inner}.count"
-                yield Correction(f"ask for {count} in place of {exactly.count}", path)
-                break
+        for count in range(min(exactly.count - 1, len(question.findings)), 0, -1):
+            changed = _with_request(question.claim, position, replace(request, exactly=replace(exactly, count=count)))
+            if question.fits(changed):
+                path = f"{question.paths.exactly(position)}.count"
+                yield Correction(f"ask for {count} in place of {exactly.count}", path, changed=changed)
+                return
 
 
 def _ended(question: Question) -> Iterator[Correction]:
-    """The fewest other claims that have to end."""
+    """Other claims that end: each that is enough by itself, else a smallest set of them."""
     if question.judgement.verdict is not Verdict.PENDING:
         return
-    candidates = holding.holders(question.findings)
-    tried = 0
-    for size in range(1, MOST_ENDED + 1):
-        found = False
-        for group in itertools.combinations(candidates, size):
-            tried += 1
-            if tried > MOST_TRIED:
-                return
-            if question.fits(question.claim, _without_claims(question.cluster, group)):
-                found = True
-                yield _ending(group)
-        if found:
-            return
+    candidates = holding.holders(question.findings)[:_MOST_HOLDERS]
+    alone = [holder for holder in candidates if _fits_without(question, [holder])]
+    for holder in alone[: MOST - 1]:
+        yield _ending([holder])
+    if alone or not _fits_without(question, candidates):
+        return
+    needed = list(candidates)
+    for holder in candidates:
+        rest = [other for other in needed if other is not holder]
+        if _fits_without(question, rest):
+            needed = rest
+    if len(needed) <= _MOST_NAMED:
+        yield _ending(needed)
 
 
-def _without_claims(cluster: Cluster, group: Sequence[Holder]) -> Cluster:
-    names = {holding.name(holder.claim) for holder in group}
-    return cluster.without_claims(lambda claim: holding.name(claim) in names)
+def _fits_without(question: Question, ended: Sequence[Holder]) -> bool:
+    names = {holding.name(holder.claim) for holder in ended}
+    return question.fits(question.claim, question.cluster.without_claims(lambda claim: holding.name(claim) in names))
 
 
-def _ending(group: Sequence[Holder]) -> Correction:
+def _ending(ended: Sequence[Holder]) -> Correction:
     said, commands = [], []
-    for holder in group:
+    for holder in ended:
         namespace, claim = holder.claim.metadata.namespace, holder.claim.metadata.name
-        pod = holding.user(holder.claim)
-        if pod is None:
-            said.append(f"claim {namespace}/{claim}")
-            commands.append(f"kubectl delete resourceclaim -n {namespace} {claim}")
+        pods = holding.users(holder.claim)
+        if pods:
+            said.append(f"pod {', '.join(f'{namespace}/{pod}' for pod in pods)} (claim {namespace}/{claim})")
+            commands.append(f"kubectl delete pod -n {namespace} {' '.join(pods)}")
         else:
-            said.append(f"pod {pod}, which holds claim {namespace}/{claim}")
-            commands.append(f"kubectl delete pod -n {namespace} {pod.rpartition('/')[2]}")
-    return Correction(f"wait for or end {' and '.join(said)}", " && ".join(commands))
+            said.append(f"claim {namespace}/{claim}, which no pod uses")
+            commands.append(f"kubectl delete resourceclaim -n {namespace} {claim}")
+    names = tuple(holding.name(holder.claim) for holder in ended)
+    return Correction(f"wait for or end {' and '.join(said)}", " && ".join(commands), ended=names)
 
 
 def _unconstrained(question: Question) -> Iterator[Correction]:
@@ -217,8 +184,43 @@ def _unconstrained(question: Question) -> Iterator[Correction]:
         changed = replace(question.claim, spec=replace(question.claim.spec, constraints=kept))
         if question.fits(changed):
             attribute = constraint.match_attribute or constraint.distinct_attribute
-            yield Correction(f"drop the constraint on {attribute}", f"spec.devices.constraints[{position}]")
+            change = f"drop the constraint on {attribute}"
+            yield Correction(change, question.paths.constraint(position), changed=changed)
 
 
-def _with_requests(claim: api.ResourceClaim, requests: tuple[api.DeviceRequest, ...]) -> api.ResourceClaim:
+def _elsewhere(question: Question) -> Iterator[Correction]:
+    """A node that the pod's own rules leave out."""
+    for name, reason in question.considered.unwanted.items():
+        node = question.cluster.nodes[name]
+        if "allocated" not in reason and fit(question.cluster, (node,), question.claims).node is not None:
+            path = "spec.nodeName" if reason.startswith("the pod is on") else "spec.nodeSelector and spec.affinity"
+            yield Correction(f"let the pod run on node {name}; now {reason}", f"{path} of the pod")
+            return
+
+
+def _with_expression(question: Question, where: str, text: str) -> api.ResourceClaim:
+    """The claim with the expression at a path replaced."""
+
+    def swap(selectors: tuple[api.Selector, ...], path: str) -> tuple[api.Selector, ...]:
+        here = [f"{path}.selectors[{number}].cel.expression" == where for number in range(len(selectors))]
+        return tuple(api.Selector(text) if changed else s for s, changed in zip(selectors, here, strict=True))
+
+    claim, paths = question.claim, {name: path for name, _, path in question.paths.options(question.claim)}
+    requests = tuple(
+        replace(
+            request,
+            exactly=request.exactly
+            and replace(request.exactly, selectors=swap(request.exactly.selectors, paths[request.name])),
+            first_available=tuple(
+                replace(option, selectors=swap(option.selectors, paths[f"{request.name}/{option.name}"]))
+                for option in request.first_available
+            ),
+        )
+        for request in claim.spec.requests
+    )
     return replace(claim, spec=replace(claim.spec, requests=requests))
+
+
+def _with_request(claim: api.ResourceClaim, position: int, request: api.DeviceRequest) -> api.ResourceClaim:
+    requests = claim.spec.requests
+    return replace(claim, spec=replace(claim.spec, requests=(*requests[:position], request, *requests[position + 1 :])))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from dradriver import api
-from dradriver.allocator import Assessment, Finding, Reason
+from dradriver.allocator import Assessment, Cluster, Finding, Reason
 from dradriver.explain.explanations import Bucket, RequestBuckets
+from dradriver.explain.paths import Paths
 
-ORDER = tuple(Reason)
+ORDER = {reason: position for position, reason in enumerate(Reason)}
+_MOST_SAID = 3
 
 WORDS = {
     Reason.POOL_INCOMPLETE: "in a pool that is being published",
@@ -21,13 +24,53 @@ WORDS = {
     Reason.TAINT: "tainted",
     Reason.UNHEALTHY: "unhealthy",
     Reason.IN_USE: "held by other claims",
-    Reason.COUNTERS: "whose hardware others hold in part",
-    Reason.CAPACITY: "with too little capacity left",
+    Reason.COUNTERS: "partly held by other claims",
+    Reason.CAPACITY: "with too little capacity",
     Reason.CONSTRAINT: "in too small a group",
-    Reason.PICKED_FOR_OTHER_REQUEST: "needed for another request of this claim",
+    Reason.PICKED_FOR_OTHER_REQUEST: "needed for another request",
     Reason.FITS: "would do",
 }
 """What each bucket holds, to be read after a number."""
+
+
+def without_class(assessment: Assessment, claim: api.ResourceClaim, cluster: Cluster) -> Assessment:
+    """The assessment where no device is of a class that does not exist."""
+    missing = {
+        name: option.device_class_name
+        for name, option, _ in Paths().options(claim)
+        if option.device_class_name not in cluster.classes
+    }
+    return Assessment(
+        {
+            name: {
+                device: Finding(Reason.CLASS_SELECTOR, detail=f"class {missing[name]} does not exist")
+                if name in missing and ORDER[finding.reason] > ORDER[Reason.NODE]
+                else finding
+                for device, finding in findings.items()
+            }
+            for name, findings in assessment.requests.items()
+        }
+    )
+
+
+def picked(assessment: Assessment, picks: Mapping[api.DeviceID, str], claim: str) -> Assessment:
+    """The assessment where a device that would do for one request but was picked for another is not free for it.
+
+    `picks` gives the `claim request` a device was picked for; `claim` is the one assessed.
+    """
+    return Assessment(
+        {
+            request: {
+                device: replace(
+                    finding, reason=Reason.PICKED_FOR_OTHER_REQUEST, detail=f"request {taker.rpartition(' ')[2]}"
+                )
+                if finding.reason is Reason.FITS and (taker := picks.get(device)) and taker != f"{claim} {request}"
+                else finding
+                for device, finding in findings.items()
+            }
+            for request, findings in assessment.requests.items()
+        }
+    )
 
 
 def merge(assessment: Assessment) -> dict[api.DeviceID, Finding]:
@@ -36,19 +79,19 @@ def merge(assessment: Assessment) -> dict[api.DeviceID, Finding]:
     for findings in assessment.requests.values():
         for device, finding in findings.items():
             known = furthest.get(device)
-            if known is None or ORDER.index(finding.reason) > ORDER.index(known.reason):
+            if known is None or ORDER[finding.reason] > ORDER[known.reason]:
                 furthest[device] = finding
     return furthest
 
 
 def buckets(findings: Mapping[api.DeviceID, Finding]) -> tuple[Bucket, ...]:
-    """Devices by reason, in the order of the reasons; empty buckets are left away."""
+    """Devices by reason, in the order of the reasons; empty buckets are left out."""
     grouped: dict[Reason, list[api.DeviceID]] = {}
     for device, finding in findings.items():
         grouped.setdefault(finding.reason, []).append(device)
     return tuple(
-        Bucket(reason, tuple(sorted(grouped[reason])), _detail(reason, [findings[d] for d in grouped[reason]]))
-        for reason in ORDER
+        Bucket(reason, tuple(sorted(grouped[reason])), _detail([findings[d] for d in sorted(grouped[reason])]))
+        for reason in Reason
         if reason in grouped
     )
 
@@ -58,23 +101,19 @@ def by_request(assessment: Assessment) -> tuple[RequestBuckets, ...]:
     return tuple(RequestBuckets(name, buckets(findings)) for name, findings in assessment.requests.items())
 
 
-def _detail(reason: Reason, findings: list[Finding]) -> str:
-    """What is the same for all devices of a bucket, or the few things there are."""
-    said: list[str] = []
-    for finding in findings:
-        words = ""
-        if finding.taint is not None:
-            words = f"{finding.taint.key}={finding.taint.value}:{finding.taint.effect}".replace("=:", ":")
-        elif reason is Reason.NODE:
-            words = f"{finding.node}: {finding.detail}"
-        elif finding.detail:
-            words = finding.detail
-        elif finding.holders:
-            words = ", ".join(
-                sorted({f"{h.claim.metadata.namespace}/{h.claim.metadata.name}" for h in finding.holders})
-            )
-        if words and words not in said:
-            said.append(words)
-    most = 3
-    more = f" and {len(said) - most} more" if len(said) > most else ""
-    return ("; ".join(said[:most]) + more) if said else WORDS[reason]
+def _detail(findings: Collection[Finding]) -> str:
+    """What there is to say of the devices of a bucket; nothing where the reason says it all."""
+    said = [words for words in dict.fromkeys(map(_words, findings)) if words]
+    more = f" and {len(said) - _MOST_SAID} more" if len(said) > _MOST_SAID else ""
+    return "; ".join(said[:_MOST_SAID]) + more
+
+
+def _words(finding: Finding) -> str:
+    if finding.taint is not None:
+        value = f"={finding.taint.value}" if finding.taint.value else ""
+        return f"{finding.taint.key}{value}:{finding.taint.effect}"
+    if finding.reason is Reason.NODE:
+        return f"{finding.node}: {finding.detail}"
+    if finding.detail:
+        return finding.detail
+    return ", ".join(sorted({f"{h.claim.metadata.namespace}/{h.claim.metadata.name}" for h in finding.holders}))

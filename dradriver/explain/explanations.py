@@ -12,6 +12,7 @@ from typing import Any
 from dradriver import api
 from dradriver.allocator import Reason
 from dradriver.cel import Span
+from dradriver.explain.codes import Code
 
 
 class Verdict(StrEnum):
@@ -72,6 +73,8 @@ class Expression:
     """The message where the part did not fail but err: the scheduler aborts the pod then."""
     devices: int = 0
     """How many devices that part left behind."""
+    missing: str = ""
+    """The attribute or capacity that is not there, where the part errs for that reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,10 @@ class Correction:
     change: str
     path: str
     verified: bool = True
+    changed: api.ResourceClaim | None = field(default=None, repr=False)
+    """The claim with the change made, where the change is one to the claim."""
+    ended: tuple[str, ...] = ()
+    """The claims to be ended, `namespace/name`, where the change is to end some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +111,17 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class ClaimExplanation:
-    """Why one claim got what it got, or did not, and what would change that."""
+    """Why one claim got what it got, or did not, and what would change that.
+
+    `headline` follows `<verdict>: claim <name>`; `because` are the sentences that bear it out.
+    """
 
     namespace: str
     name: str
     verdict: Verdict
-    code: str | None
-    summary: str
+    code: Code | None
+    headline: str
+    because: tuple[str, ...] = ()
     devices: tuple[Bucket, ...] = ()
     requests: tuple[RequestBuckets, ...] = ()
     expressions: tuple[Expression, ...] = ()
@@ -121,6 +132,11 @@ class ClaimExplanation:
     allocation: api.Allocation | None = None
     pods: tuple[str, ...] = ()
     """Pods that use the claim, `namespace/name`."""
+
+    @property
+    def summary(self) -> str:
+        """The whole answer in one line."""
+        return f"{self.headline}: {'; '.join(self.because)}" if self.because else self.headline
 
     @property
     def total(self) -> int:
@@ -165,7 +181,7 @@ def _claim(explanation: ClaimExplanation) -> dict[str, Any]:
     return {
         "metadata": {"namespace": explanation.namespace, "name": explanation.name},
         "verdict": str(explanation.verdict),
-        "code": explanation.code,
+        "code": str(explanation.code) if explanation.code else None,
         "summary": explanation.summary,
         "devices": {"total": explanation.total, "buckets": [_bucket(bucket) for bucket in explanation.devices]},
         "requests": [
