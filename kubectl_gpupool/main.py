@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
 from kubectl_gpupool import options
@@ -17,22 +19,37 @@ BROKEN_PIPE = 141
 
 def main() -> None:
     """Run the command line of this process."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # What a locale cannot show must not stop the rest.
+        sys.stdout.reconfigure(errors="replace")
     sys.exit(run(sys.argv[1:]))
 
 
 def run(words: Sequence[str]) -> int:
-    """Run one command line and give its exit status."""
+    """Run one command line and give its exit status; what stops it is told in one line."""
     try:
-        return _run(words)
+        status = _run(words)
+        sys.stdout.flush()
     except CommandError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+        return _fail(str(error))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read us has gone; Python would complain once more at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except OSError as error:
+        return _fail(f"cannot write the answer: {error.strerror}")
+    except Exception as error:  # noqa: BLE001 - a person never sees a traceback, whatever is wrong with gpupool
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{os.path.basename(frame.filename)}:{frame.lineno}"  # noqa: PTH119 - a name in a message
+        return _fail(f"gpupool itself is at fault, please report it: {type(error).__name__} at {where}: {error}")
+    return status
+
+
+def _fail(message: str) -> int:
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    return 1
 
 
 def _run(words: Sequence[str]) -> int:

@@ -43,8 +43,11 @@ def take(
             snapshot, namespace = cluster.load_snapshot(Path(parsed.source), kubernetes), "default"
         else:
             connection = cluster.connect(location(flags))
-            wanted = {} if kinds is None else {"kinds": kinds}
-            snapshot, namespace = cluster.take_snapshot(connection, kubernetes, **wanted), connection.namespace
+            namespace = connection.namespace
+            if kinds is None:
+                snapshot = cluster.take_snapshot(connection, kubernetes)
+            else:
+                snapshot = cluster.take_snapshot(connection, kubernetes, kinds=kinds)
     except (cluster.ClusterError, cluster.SnapshotError) as error:
         raise CommandError(str(error)) from error
     if gates and kubernetes is None:
