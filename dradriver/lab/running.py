@@ -122,7 +122,7 @@ def _wait_ready(home: Home, supervisor: subprocess.Popen[bytes], say: Callable[[
             say(line)
         if report.get("ready"):
             return
-        if os.waitid(os.P_PID, supervisor.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        if _has_ended(supervisor):
             raise LabError(f"the lab ended while starting; it last said:\n{_last_lines(home.log)}")
         time.sleep(POLL_SECONDS)
     logs = [home.log, *sorted((home.path / "nodes").glob("*/plugin.log"))]
@@ -173,14 +173,18 @@ def _end(home: Home) -> int:
 
 def _stop(supervisor: subprocess.Popen[bytes]) -> None:
     """End a lab that does not come up."""
-    supervisor.terminate()
+    os.kill(supervisor.pid, signal.SIGTERM)  # Popen's own methods would reap it, see _has_ended
     until = time.monotonic() + DOWN_SECONDS
-    # Not reaped before the group was killed: until then nobody else can get its number.
-    while not os.waitid(os.P_PID, supervisor.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) and time.monotonic() < until:
+    while not _has_ended(supervisor) and time.monotonic() < until:
         time.sleep(POLL_SECONDS)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(supervisor.pid, signal.SIGKILL)
     supervisor.wait()
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    """Whether it has ended, without reaping it: until that, nobody else can get the number of its group."""
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _last_lines(log: Path) -> str:
