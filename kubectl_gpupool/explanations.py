@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from dradriver import api, explain
 from dradriver.allocator import Cluster, Reason
-from dradriver.explain import ClaimExplanation, Expression, PodExplanation, Verdict
+from dradriver.explain import ClaimExplanation, Code, Expression, PodExplanation, Verdict
 from kubectl_gpupool.signs import Signs
 from kubectl_gpupool.tables import columns, table
 
@@ -20,7 +20,13 @@ COLOURS = {
 }
 MOST_NAMED = 3
 MOST_SEEN = 3
-SELECTOR_VERDICTS = (Verdict.IMPOSSIBLE, Verdict.BLOCKED)
+SELECTOR_CODES = (Code.SELECTED_BY_NONE, Code.SELECTOR_ERRS, Code.EXPRESSION_REFUSED)
+"""Answers that a person finds in the text of their selectors."""
+DETAILED = (
+    Reason.POOL_INVALID, Reason.NODE, Reason.TAINT, Reason.UNHEALTHY, Reason.IN_USE, Reason.COUNTERS,
+    Reason.PICKED_FOR_OTHER_REQUEST,
+)  # fmt: skip
+"""Buckets whose detail is not told elsewhere."""
 OLD_SECONDS = 300
 
 
@@ -47,7 +53,7 @@ def _claim(claim: ClaimExplanation, cluster: Cluster, signs: Signs) -> Iterator[
         yield from _allocation(claim, claim.allocation, cluster, signs)
     else:
         yield from _counts(claim, signs)
-        if claim.verdict in SELECTOR_VERDICTS:
+        if claim.code in SELECTOR_CODES:
             yield from _expressions(claim.expressions, signs)
     yield from _notes(claim)
     yield from _corrections(claim)
@@ -72,7 +78,7 @@ def _counts(claim: ClaimExplanation, signs: Signs) -> Iterator[str]:
         return
     fitting = next((bucket.count for bucket in claim.devices if bucket.reason is Reason.FITS), 0)
     yield ""
-    yield f"  {fitting} of {claim.total} devices fit:"
+    yield f"  {fitting} of {claim.total} devices would do:"
     rows = [(f"  {bucket.count:>4} {explain.WORDS[bucket.reason]}", _where(bucket)) for bucket in claim.devices]
     yield columns(rows, signs)
 
@@ -85,7 +91,7 @@ def _where(bucket: explain.Bucket) -> str:
     parts = [f"{pool}/{names[0]}" if len(names) == 1 else f"{pool} x{len(names)}" for pool, names in pools.items()]
     more = len(parts) - MOST_NAMED
     named = ", ".join(parts[:MOST_NAMED]) + (f", {more} more pool{'s' * (more > 1)}" if more > 0 else "")
-    return named + (f" ({bucket.detail})" if bucket.detail else "")
+    return named + (f" ({bucket.detail})" if bucket.detail and bucket.reason in DETAILED else "")
 
 
 def _expressions(expressions: Sequence[Expression], signs: Signs) -> Iterator[str]:

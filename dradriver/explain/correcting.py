@@ -77,22 +77,20 @@ def corrections(question: Question) -> tuple[Correction, ...]:
 
 
 def _rewritten(question: Question) -> Iterator[Correction]:
-    """A selector written otherwise; of several parts the one nearest to the end of what devices passed."""
+    """A selector written otherwise: first what may have been meant, then what other devices would meet."""
     if question.judgement.verdict is Verdict.PENDING:
         return
     known = sorted(
         {name.rpartition("/")[2] for d in question.cluster.devices.values() for name in (*d.attributes, *d.capacity)}
     )
     own = [expression for expression in question.expressions if not expression.where.startswith("class ")]
-    for expression in own[:_MOST_EXPRESSIONS]:
-        worked = False
-        for rewriting in rewritings(expression, known):
+    tries = [(each, r) for each in own[:_MOST_EXPRESSIONS] for r in rewritings(each, known)]
+    # Other devices are proposed only for the part that let devices come furthest.
+    for expression, rewriting in sorted(tries, key=lambda item: not item[1].meant):
+        if rewriting.meant or expression is own[0]:
             changed = _with_expression(question, expression.where, rewriting.text)
             if question.fits(changed):
-                worked = True
                 yield Correction(rewriting.change, expression.where, changed=changed)
-        if worked:
-            return
 
 
 def _reclassed(question: Question) -> Iterator[Correction]:

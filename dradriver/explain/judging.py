@@ -101,8 +101,10 @@ def _blocked(
     selectors = cluster.repaired(taints=False, pools=False)
     taints = cluster.repaired(pools=False, selectors=False)
     if now.failure is not None and (now.node or fit(selectors, considered.open, claims).node):
-        code = Code.SELECTOR_ERRS if now.failure.device is not None else Code.REQUEST_REFUSED
-        return Judgement(Verdict.BLOCKED, code, f"the scheduler gives up the pod: {now.failure.message}", node)
+        if now.failure.device is None:
+            return Judgement(Verdict.BLOCKED, Code.REQUEST_REFUSED, now.failure.message, node)
+        cause = f"a selector fails on {now.failure.device}, and the scheduler then gives up the pod"
+        return Judgement(Verdict.BLOCKED, Code.SELECTOR_ERRS, cause, node)
     if fitting := fit(taints, considered.open, claims).node:
         return Judgement(Verdict.BLOCKED, Code.DEVICE_TAINTED, "", fitting)
     if fitting := fit(cluster.repaired(taints=False, selectors=False), considered.open, claims).node:
@@ -180,7 +182,7 @@ def _option(cluster: Cluster, request: str, option: api.ExactDeviceRequest | api
     device_class = cluster.classes.get(option.device_class_name)
     if device_class is None:
         known = ", ".join(sorted(cluster.classes)) or "none"
-        cause = f"request {request} names class {option.device_class_name}, which does not exist; there are: {known}"
+        cause = f"request {request} names class {option.device_class_name}, which is not one of: {known}"
         return Judgement(Verdict.BLOCKED, Code.CLASS_MISSING, cause)
     sources = [(f"class {option.device_class_name}", s) for s in device_class.selectors]
     sources += [(f"request {request}", s) for s in option.selectors]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from dradriver import api
 from dradriver.explain.explanations import ClaimExplanation, Verdict
 from dradriver.explain.situations import Situation
 from dradriver.explain.surroundings import Pod
+
+MIB = 1 << 20
+GIB = 1 << 30
+_NEAR = 0.9
+"""How much of the number asked for a device must have for the number to be its name."""
+_ASKED = re.compile(r'quantity\("(\d+)Gi"\)')
 
 SETTLED = (Verdict.ALLOCATED, Verdict.FITS, Verdict.UNKNOWN)
 """Verdicts that call for no correction."""
@@ -77,8 +84,21 @@ def _waiting(situation: Situation, explanation: ClaimExplanation, pod: Pod | Non
 def _of_memory(explanation: ClaimExplanation) -> Iterator[str]:
     """The trap of round numbers: what is sold as 80GB reports 81559Mi, which is less than 80Gi."""
     for part in explanation.expressions:
-        text = part.text[slice(*part.failing)]
-        if explanation.verdict is Verdict.IMPOSSIBLE and "quantity(" in text and ".memory" in part.path and part.seen:
-            seen = part.seen[0].value
-            yield f"GPUs report less memory than the number in their name (here {seen}), which is nominalMemoryGB"
-            return
+        asked = _ASKED.search(part.text[slice(*part.failing)])
+        if explanation.verdict is Verdict.IMPOSSIBLE and asked and part.path.endswith(".memory"):
+            amounts = [_amount(seen.value) for seen in part.seen if seen.value]
+            number = int(asked.group(1))
+            near = max((a for a in amounts if _NEAR * number <= a / GIB < number), default=None)
+            if near is not None:
+                yield (
+                    f"{number} GB cards report {near // MIB}Mi, less than {number}Gi: "
+                    f'write quantity("{near // GIB}Gi"), or nominalMemoryGB >= {number}'
+                )
+                return
+
+
+def _amount(text: str) -> int:
+    try:
+        return int(api.Quantity.parse(text).value)
+    except api.ApiError:
+        return 0

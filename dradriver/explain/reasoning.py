@@ -67,6 +67,8 @@ def reason(judgement: Judgement, groupings: Sequence[Grouping], assessment: Asse
     if not short:
         return Reasoning(headline, _together(groupings, merged, verdict), _together_code(verdict))
     sentences = [_sentence(g, verdict) for g in short[:MOST_NAMED]]
+    if not short[0].groups:
+        sentences += _erring(assessment.requests[short[0].request])
     if verdict is Verdict.PENDING:
         sentences += _in_the_way(assessment.requests[short[0].request], short[0].groups[0])
     return Reasoning(headline, tuple(sentences), _code(short[0], assessment, verdict))
@@ -93,6 +95,11 @@ def _sentence(grouping: Grouping, verdict: Verdict) -> str:
     more = f" and {alike} more" if alike else ""
     kind = "group has" if grouping.attribute else "node has"
     return f"{asked}; the largest {kind} {len(largest.devices)} ({largest.name}{more})"
+
+
+def _erring(findings: Mapping[api.DeviceID, Finding]) -> list[str]:
+    erring = [finding for finding in findings.values() if finding.reason is Reason.SELECTOR_ERROR]
+    return [f"a selector fails on {_devices(len(erring))}: {erring[0].detail}".split(". ")[0]] if erring else []
 
 
 def _devices(count: int) -> str:
@@ -140,11 +147,12 @@ def _together(
 ) -> tuple[str, ...]:
     names = ", ".join(f"{g.request} ({g.wanted})" for g in groupings)
     sentence = f"each request could be met by itself, but not all of them on one node: {names}"
-    free = sum(finding.reason is Reason.FITS for finding in merged.values())
+    if not groupings:
+        sentence = "it asks for all devices that pass its selectors, on one node"
     held = Counter(holding.name(h.claim) for finding in merged.values() for h in finding.holders)
     if verdict is Verdict.PENDING and held:
         said = ", ".join(f"claim {name} with {count}" for name, count in held.most_common(MOST_NAMED))
-        return sentence, f"{_devices(free)} would do now; others are held by {said}"
+        return sentence, f"in the way: {said}"
     return (sentence,)
 
 

@@ -22,10 +22,14 @@ _COMPARISON = re.compile(r"(.+?)\s*(==|>=|<=|>|<)\s*(\"[^\"]*\"|-?\d+)\s*", re.D
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """What to change, in words, and the whole expression with it."""
+    """What to change, in words, and the whole expression with it.
+
+    `meant` tells that it only says better what was meant; otherwise other devices are asked for.
+    """
 
     change: str
     text: str
+    meant: bool = True
 
 
 def rewritings(expression: Expression, known: Sequence[str]) -> Iterator[Rewriting]:
@@ -36,11 +40,12 @@ def rewritings(expression: Expression, known: Sequence[str]) -> Iterator[Rewriti
     if expression.missing:
         yield from _respelled(expression, known)
         yield from _guarded(expression)
+    elif expression.error:
+        yield from _unquoted(expression)
     else:
         yield from _smaller(expression)
         yield from _nominal(expression, known)
-        if not expression.error:
-            yield from _revalued(expression)
+        yield from _revalued(expression)
     yield from _shortened(expression)
 
 
@@ -61,6 +66,15 @@ def _guarded(expression: Expression) -> Iterator[Rewriting]:
     if expression.path and expression.path.rpartition(".")[2].isidentifier():
         guard = f"has({expression.path})"
         yield Rewriting(f"write {guard} && before it", _with(expression, f"{guard} && {_part(expression)}"))
+
+
+def _unquoted(expression: Expression) -> Iterator[Rewriting]:
+    """A number in quotes: text and numbers do not compare."""
+    comparison = _COMPARISON.fullmatch(_part(expression))
+    number = comparison.group(3).strip('"') if comparison else ""
+    if comparison and number.isdigit():
+        left, operator, asked = comparison.groups()
+        yield Rewriting(f"write {number} in place of {asked}", _with(expression, f"{left} {operator} {number}"))
 
 
 def _smaller(expression: Expression) -> Iterator[Rewriting]:
@@ -92,7 +106,9 @@ def _revalued(expression: Expression) -> Iterator[Rewriting]:
         return
     left, operator, asked = comparison.groups()
     for value in _nearest(operator, asked, values):
-        yield Rewriting(f"write {value} in place of {asked}", _with(expression, f"{left} {operator} {value}"))
+        yield Rewriting(
+            f"write {value} in place of {asked}", _with(expression, f"{left} {operator} {value}"), meant=False
+        )
 
 
 def _nearest(operator: str, asked: str, values: Sequence[str]) -> Sequence[str]:
@@ -112,9 +128,9 @@ def _shortened(expression: Expression) -> Iterator[Rewriting]:
     before, after = text[: span.start].rstrip(), text[span.end :].lstrip()
     said = f"leave out {' '.join(_part(expression).split())}"
     if before.endswith("&&"):
-        yield Rewriting(said, f"{before[:-2].rstrip()} {after}".strip())
+        yield Rewriting(said, f"{before[:-2].rstrip()} {after}".strip(), meant=False)
     elif after.startswith("&&"):
-        yield Rewriting(said, f"{before} {after[2:].lstrip()}".strip())
+        yield Rewriting(said, f"{before} {after[2:].lstrip()}".strip(), meant=False)
 
 
 def _largest(expression: Expression) -> api.Quantity | None:
