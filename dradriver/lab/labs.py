@@ -15,7 +15,7 @@ from dradriver.lab.certificates import make_certificates
 from dradriver.lab.claiming import ClaimController
 from dradriver.lab.kubelets import WIPE_SECONDS, Kubelet
 from dradriver.lab.places import Home, NodeHome, NodePlan, Plan
-from dradriver.lab.plugins import PluginProcess
+from dradriver.lab.plugins import LONGEST_RESTART_SECONDS, PluginProcess
 from dradriver.lab.scheduling import Scheduler
 
 DRIVER = "gpu.gpupool.dev"
@@ -24,7 +24,15 @@ DRIVER = "gpu.gpupool.dev"
 class Lab:
     """Owns everything that runs. `start` once, `stop` once, also after a start that failed."""
 
-    def __init__(self, home: Home, plan: Plan, *, lock: int | None = None, wipe_seconds: float = WIPE_SECONDS) -> None:
+    def __init__(
+        self,
+        home: Home,
+        plan: Plan,
+        *,
+        lock: int | None = None,
+        wipe_seconds: float = WIPE_SECONDS,
+        longest_restart: float = LONGEST_RESTART_SECONDS,
+    ) -> None:
         """Put the parts together.
 
         Args:
@@ -32,12 +40,15 @@ class Lab:
             plan: What the lab is to be.
             lock: The lab's lock, for its processes to inherit.
             wipe_seconds: How long a plugin may be away before the kubelet deletes its slices.
+            longest_restart: The longest pause, in seconds, before a plugin that ended is started again.
         """
         self._home = home
         self.kubernetes = api.Kubernetes.release(plan.kubernetes)
         self._nodes = {node: home.node(node.name, plan.sockets, i) for i, node in enumerate(plan.nodes)}
+        self.places = {node.name: places for node, places in self._nodes.items()}
         self._lock = lock
         self._wipe_seconds = wipe_seconds
+        self._longest_restart = longest_restart
         self._admin = identities.administrator()
         self._controller_identity = identities.controllers()
         self._node_identities = {
@@ -69,7 +80,13 @@ class Lab:
             )
             self.kubelets[node.name] = kubelet
             kubelet.start()  # before the plugin: it deletes the node's slices
-            plugin = PluginProcess(node.name, self._flags(node, places, plugin_identity), places.log, lock=self._lock)
+            plugin = PluginProcess(
+                node.name,
+                self._flags(node, places, plugin_identity),
+                places.log,
+                lock=self._lock,
+                longest_restart=self._longest_restart,
+            )
             self.plugins[node.name] = plugin
             plugin.start()
         inner = self._connect(self._controller_identity)

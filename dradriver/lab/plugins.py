@@ -27,11 +27,21 @@ KILL_SECONDS = 5.0
 class PluginProcess:
     """One node's plugin. Owns the process and the thread that waits for it."""
 
-    def __init__(self, node: str, flags: Mapping[str, object], output: Path, *, lock: int | None = None) -> None:
+    def __init__(
+        self,
+        node: str,
+        flags: Mapping[str, object],
+        output: Path,
+        *,
+        lock: int | None = None,
+        longest_restart: float = LONGEST_RESTART_SECONDS,
+    ) -> None:
+        """`flags` are those of `gpupool-node`; `output` gets what it says; `lock` is a descriptor that it inherits."""
         self._node = node
         self._command = [sys.executable, "-m", "dradriver.main", *(f"--{name}={flags[name]}" for name in flags)]
         self._output = output
         self._inherited = () if lock is None else (lock,)
+        self._longest_restart = longest_restart
         self._stopping = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._run, name=f"plugin-{node}", daemon=True)
@@ -85,7 +95,7 @@ class PluginProcess:
                 return
             self.ends += 1
             log.warning("plugin ended, starting it again node=%s status=%d", self._node, status)
-            pause = min(pause * 2, LONGEST_RESTART_SECONDS)
+            pause = min(pause * 2, self._longest_restart)
             started = time.monotonic()
             try:
                 self._process = self._spawn()

@@ -25,11 +25,19 @@ from dradriver.lab import certificates, identities
 from dradriver.lab.apiserver import ApiServer
 from dradriver.lab.claiming import ClaimController
 from dradriver.lab.kubelets import Kubelet
-from dradriver.lab.places import NodeHome
+from dradriver.lab.labs import Lab
+from dradriver.lab.places import Home, NodeHome, NodePlan
 from dradriver.lab.scheduling import Scheduler
 from dradriver.protocol import dra_v1_pb2, pluginregistration_pb2, services
 
 DRIVER = "gpu.gpupool.dev"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--rounds", type=int, default=20, help="how often test_kill.py kills a node plugin")
+    parser.addoption(
+        "--seed", type=int, default=None, help="seed of test_kill.py's chances (default: another each time)"
+    )
 
 
 @dataclass(frozen=True)
@@ -388,3 +396,30 @@ def node(apiserver: Server, objects: Objects, short_path: Path) -> Iterator[Scri
     made = ScriptedNode(short_path, objects, apiserver.connect("kubelet-node-a"))
     yield made
     made.stop()
+
+
+@pytest.fixture
+def start_lab(tmp_path: Path, eventually: Callable[..., Any]) -> Iterator[Callable[..., Lab]]:
+    """A lab in this process, its node plugins as processes: shipped descriptions as nodes, all ready."""
+    home = Home(tmp_path / "lab")
+    labs: list[Lab] = []
+
+    def start(*descriptions: str, **options: Any) -> Lab:
+        home.path.mkdir()
+        plan = home.create("1.37", tuple(NodePlan(name, name) for name in descriptions))
+        lab = Lab(home, plan, **options)
+        labs.append(lab)
+        lab.start()
+        eventually(lambda: all(lab.devices(name) for name in descriptions), seconds=30)
+        return lab
+
+    yield start
+    for lab in labs:
+        lab.stop()
+    home.remove()
+
+
+@pytest.fixture
+def as_person() -> type[Objects]:
+    """What a person does, for tests that bring their own server."""
+    return Objects
