@@ -40,7 +40,7 @@ from dradriver.api.devices import (
     RequestPolicy,
     ValidRange,
 )
-from dradriver.api.dropping import kept_claim_spec, kept_class, kept_slice
+from dradriver.api.dropping import kept_claim_spec, kept_claim_status, kept_class, kept_slice
 from dradriver.api.errors import ApiError, ParametersError, QuantityError, VersionError, WireError
 from dradriver.api.gates import NEWEST_MINOR, OLDEST_MINOR, Kubernetes
 from dradriver.api.limits import Limits, limits_of
@@ -107,6 +107,7 @@ __all__ = [
     "VersionError",
     "WireError",
     "kept_claim_spec",
+    "kept_claim_status",
     "kept_class",
     "kept_slice",
     "limits_of",

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dradriver.api.claims import ClaimSpec, DeviceClass, DeviceConstraint, DeviceRequest, DeviceSubRequest
+from dradriver.api.claims import ClaimSpec, ClaimStatus, DeviceClass, DeviceConstraint, DeviceRequest, DeviceSubRequest
 from dradriver.api.devices import Device
 from dradriver.api.gates import Kubernetes
 from dradriver.api.slices import ResourceSlice
@@ -35,11 +35,15 @@ def _device_fields(kubernetes: Kubernetes) -> Mapping[str, Any]:
         dropped |= {"taints": ()}
     if not kubernetes.enabled("DRAPartitionableDevices"):
         dropped |= {"consumes_counters": (), "node_name": None, "node_selector": None, "all_nodes": False}
-    if not (kubernetes.enabled("DRADeviceBindingConditions") and kubernetes.enabled("DRAResourceClaimDeviceStatus")):
+    if not _binding_conditions(kubernetes):
         dropped |= {"binds_to_node": False, "binding_conditions": (), "binding_failure_conditions": ()}
     if not kubernetes.enabled("DRAConsumableCapacity"):
         dropped |= {"allow_multiple_allocations": False}
     return dropped
+
+
+def _binding_conditions(kubernetes: Kubernetes) -> bool:
+    return kubernetes.enabled("DRADeviceBindingConditions") and kubernetes.enabled("DRAResourceClaimDeviceStatus")
 
 
 def _kept_device(device: Device, dropped: Mapping[str, Any], kubernetes: Kubernetes) -> Device:
@@ -75,6 +79,27 @@ def _kept_request(request: DeviceRequest, kubernetes: Kubernetes) -> DeviceReque
         admin_access = exactly.admin_access and kubernetes.enabled("DRAAdminAccess")
         exactly = replace(exactly, admin_access=admin_access, **dropped)
     return replace(request, exactly=exactly, first_available=alternatives)
+
+
+def kept_claim_status(status: ClaimStatus, kubernetes: Kubernetes) -> ClaimStatus:
+    """The status of a claim as a server of this version would keep it."""
+    if not kubernetes.enabled("DRAResourceClaimDeviceStatus"):
+        status = replace(status, devices=())
+    if status.allocation is None:
+        return status
+    dropped: dict[str, Any] = {}
+    if not kubernetes.enabled("DRAAdminAccess"):
+        dropped["admin_access"] = False
+    if not kubernetes.enabled("DRADeviceTaints"):
+        dropped["tolerations"] = ()
+    if not kubernetes.enabled("DRAConsumableCapacity"):
+        dropped |= {"share_id": None, "consumed_capacity": {}}
+    timestamp = status.allocation.allocation_timestamp
+    if not _binding_conditions(kubernetes):
+        timestamp = None
+        dropped |= {"binding_conditions": (), "binding_failure_conditions": ()}
+    results = tuple(replace(result, **dropped) for result in status.allocation.results)
+    return replace(status, allocation=replace(status.allocation, results=results, allocation_timestamp=timestamp))
 
 
 def kept_class(device_class: DeviceClass, kubernetes: Kubernetes) -> DeviceClass:

@@ -1,14 +1,16 @@
-"""From what a client sends to what is stored, and back: versions, dropped fields, canonical values."""
+"""From what a client sends to what is stored, and back: unknown and dropped fields, versions, canonical values."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeAlias
 
 from dradriver import api
 from dradriver.api import wire
+from dradriver.api.validation import Problem
 from dradriver.lab.apiserver import kinds, statuses
-from dradriver.lab.apiserver.kinds import Kind
+from dradriver.lab.apiserver.addressing import Target
 from dradriver.lab.apiserver.schemas import Schemas
 
 Json: TypeAlias = dict[str, Any]
@@ -21,58 +23,74 @@ _WRITE: Mapping[str, Callable[[Any, wire.ApiVersion], Json]] = {
 }
 
 
-def show(kind: Kind, stored: Json, version: str) -> Json:
-    """A stored object in a served version. Metadata is passed through."""
-    if kind.group != kinds.RESOURCE_GROUP or version == wire.ApiVersion.V1:
+class Taken(NamedTuple):
+    """An object as it is to be stored, paths of fields nobody knows, and what only the client's own JSON shows."""
+
+    obj: Json
+    unknown: list[str]
+    problems: list[Problem]
+
+
+def show(target: Target, stored: Json) -> Json:
+    """A stored object in the version of a request. Metadata is passed through."""
+    if target.api_version == stored["apiVersion"]:
         return stored
-    shown = _WRITE[kind.kind](wire.read(stored), wire.ApiVersion(version))
-    return {**shown, "metadata": stored["metadata"]}
+    return _written(target, wire.read(stored), target.version, stored["metadata"])
 
 
-def take(kind: Kind, body: Json, version: str, kubernetes: api.Kubernetes) -> Json:
-    """A client's object as it is to be stored: fields nobody knows or whose gate is off are gone.
+def take(target: Target, body: Json, kubernetes: api.Kubernetes) -> Taken:
+    """A client's object as it is to be stored.
 
     Raises:
-        RefusedError: the body is not of this kind and version, or has not its shape.
+        RefusedError: the body is not of the kind and version of the request, or has not its shape.
     """
-    group_version = f"{kind.group}/{version}" if kind.group else version
-    for field, wanted in (("apiVersion", group_version), ("kind", kind.kind)):
+    kind, unknown, problems = target.kind.kind, list[str](), list[Problem]()
+    for field, wanted in (("apiVersion", target.api_version), ("kind", kind)):
         if body.setdefault(field, wanted) != wanted:
             raise statuses.bad_request(f"the {field} of the data ({body[field]}) is not that of the request ({wanted})")
-    schemas = Schemas("v1", kubernetes)
     try:
-        if kind.group == kinds.RESOURCE_GROUP:
-            metadata = body.get("metadata") or {}
-            body = {**_WRITE[kind.kind](wire.read(body), wire.ApiVersion.V1), "metadata": metadata}
-        return dict(schemas.normalize(kind.kind, body))
+        kept = Schemas(target.version, kubernetes).prune(kind, body, unknown)
+        if target.kind.group == kinds.RESOURCE_GROUP:
+            if target.kind is kinds.SLICE:
+                problems = list(_unset_fields(kept.get("spec") or {}, target.version))
+            value = _without_gated(wire.read(kept), kubernetes)
+            kept = _written(target, value, wire.ApiVersion.V1, kept.get("metadata") or {})
     except api.ApiError as error:
-        message = f"{kind.kind} in version {version!r} cannot be handled as a {kind.kind}: {error}"
+        message = f"{kind} in version {target.version!r} cannot be handled as a {kind}: {error}"
         raise statuses.bad_request(message) from error
+    return Taken(kept, unknown, problems)
 
 
-def unset_fields(kind: Kind, body: Json, version: str, kubernetes: api.Kubernetes) -> Iterator[api.validation.Problem]:
-    """What only the client's own JSON shows of a slice: fields set to nothing, attributes without a value."""
-    if kind is not kinds.SLICE:
-        return
-    spec = body.get("spec") or {}
+def _written(target: Target, value: wire.Object, version: str, metadata: Json) -> Json:
+    return {**_WRITE[target.kind.kind](value, wire.ApiVersion(version)), "metadata": metadata}
+
+
+def _without_gated(value: wire.Object, kubernetes: api.Kubernetes) -> wire.Object:
+    match value:
+        case api.ResourceSlice():
+            return api.kept_slice(value, kubernetes)
+        case api.DeviceClass():
+            return api.kept_class(value, kubernetes)
+        case api.ResourceClaimTemplate():
+            return replace(value, spec=api.kept_claim_spec(value.spec, kubernetes))
+        case api.ResourceClaim():
+            spec = api.kept_claim_spec(value.spec, kubernetes)
+            return replace(value, spec=spec, status=api.kept_claim_status(value.status, kubernetes))
+
+
+def _unset_fields(spec: Json, version: str) -> Iterator[Problem]:
+    """Fields of a slice that are set to nothing, and attributes without a value: typed values do not have them."""
     flat = version == wire.ApiVersion.V1BETA1
     devices = [device.get("basic") or {} if flat else device for device in spec.get("devices") or ()]
-    places = [("spec", spec), *((f"spec.devices[{i}]", device) for i, device in enumerate(devices))]
-    schemas = Schemas(version, kubernetes)
-    for path, place in places:
+    for path, place in (("spec", spec), *((f"spec.devices[{i}]", device) for i, device in enumerate(devices))):
         for name, value in (place.get("attributes") or {}).items():
-            if not schemas.normalize("DeviceAttribute", value):
-                message = "Required value: exactly one value must be specified"
-                yield api.validation.Problem(f"{path}.attributes[{name}]", message)
-        if not flat:  # its fields are plain values, those of v1beta2 and v1 pointers
-            yield from _empty_pointers(path, place)
-
-
-def _empty_pointers(path: str, place: Json) -> Iterator[api.validation.Problem]:
-    for field in ("allNodes", "perDeviceNodeSelection"):
-        if place.get(field) is False:
-            message = "Invalid value: false: must be either unset or set to true"
-            yield api.validation.Problem(f"{path}.{field}", message)
-    if place.get("nodeName") == "":
-        message = 'Invalid value: "": must be either unset or set to a non-empty string'
-        yield api.validation.Problem(f"{path}.nodeName", message)
+            if not value:
+                yield Problem(f"{path}.attributes[{name}]", "Required value: exactly one value must be specified")
+        if flat:
+            continue  # its fields are plain values, those of v1beta2 and v1 pointers
+        for field in ("allNodes", "perDeviceNodeSelection"):
+            if place.get(field) is False:
+                yield Problem(f"{path}.{field}", "Invalid value: false: must be either unset or set to true")
+        if place.get("nodeName") == "":
+            message = 'Invalid value: "": must be either unset or set to a non-empty string'
+            yield Problem(f"{path}.nodeName", message)

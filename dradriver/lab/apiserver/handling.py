@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from dradriver import api
 from dradriver.lab.apiserver import decoding, discovery, statuses
-from dradriver.lab.apiserver.addressing import Target, find_target
+from dradriver.lab.apiserver.addressing import find_target
 from dradriver.lab.apiserver.authorizing import Authorizer
 from dradriver.lab.apiserver.reading import Reader
-from dradriver.lab.apiserver.requesting import Answer, Request
+from dradriver.lab.apiserver.requesting import Answer, Call
 from dradriver.lab.apiserver.storage import Json, Store
 from dradriver.lab.apiserver.writing import Writer
 from dradriver.lab.identities import Identity
@@ -29,77 +29,68 @@ class Endpoints:
     """Everything behind the HTTP server."""
 
     def __init__(
-        self,
-        kubernetes: api.Kubernetes,
-        store: Store,
-        authorizer: Authorizer,
-        clock: Callable[[], float],
-        *,
-        bookmark_seconds: float,
-        logs: Logs,
+        self, kubernetes: api.Kubernetes, store: Store, authorizer: Authorizer, reader: Reader, logs: Logs
     ) -> None:
         self._kubernetes = kubernetes
         self._store = store
         self._authorizer = authorizer
         self._logs = logs
-        self._reader = Reader(store, clock, bookmark_seconds=bookmark_seconds)
-        self._writer = Writer(kubernetes, store, authorizer, self._reader)
+        writer = Writer(kubernetes, store, authorizer, reader)
+        self._actions: Mapping[tuple[str, str], Callable[[Call], Answer]] = {
+            ("list", "collection"): reader.list,
+            ("watch", "collection"): reader.watch,
+            ("create", "collection"): writer.create,
+            ("deletecollection", "collection"): writer.delete_collection,
+            ("get", "object"): reader.get,
+            ("watch", "object"): reader.watch,
+            ("update", "object"): writer.update,
+            ("patch", "object"): writer.patch,
+            ("delete", "object"): writer.delete,
+            ("get", "status"): reader.get,
+            ("update", "status"): writer.update,
+            ("patch", "status"): writer.patch,
+            ("create", "binding"): writer.bind,
+            ("get", "log"): self._log,
+        }
 
-    def respond(self, request: Request) -> Answer:
+    def respond(
+        self, method: str, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes
+    ) -> Answer:
         """Answer a request. Raises RefusedError."""
-        try:
-            return self._respond(request)
-        except api.ApiError as error:
-            raise statuses.bad_request(str(error)) from error
-
-    def _respond(self, request: Request) -> Answer:
-        caller = self._authorizer.authenticate(request.headers)
-        if request.path.rstrip("/") in _OPEN_PATHS:
+        caller = self._authorizer.authenticate(headers)
+        if path.rstrip("/") in _OPEN_PATHS:
             return Answer(200, "ok")
-        if request.path == "/openapi/v2":
+        if path == "/openapi/v2":
             return Answer(200, _EMPTY_OPENAPI_V2)
-        if request.method == "GET" and (document := discovery.describe(request.path, self._kubernetes)):
+        if method == "GET" and (document := discovery.describe(path, self._kubernetes)):
             return Answer(200, document)
-        if request.path == _REVIEWS and request.method == "POST":
-            return Answer(201, _review(caller, decoding.read_object(request.body)))
-        target = find_target(request.path, self._kubernetes)
+        if (method, path) == ("POST", _REVIEWS):
+            return Answer(201, _review(caller, decoding.as_object(decoding.read_document(body))))
+        target = find_target(path, self._kubernetes)
         if target is None:
             raise statuses.unknown_path()
-        return self._act(request, target, caller)
+        return self._act(_VERBS.get(method, ""), Call(target, caller, query, headers, body))
 
-    def _act(self, request: Request, target: Target, caller: Identity) -> Answer:
-        verb = _VERBS.get(request.method, "")
-        if verb == "get" and request.query.get("watch") in ("true", "1"):
+    def _act(self, verb: str, call: Call) -> Answer:
+        target = call.target
+        if verb == "get" and call.query.get("watch") in ("true", "1"):
             verb = "watch"
         elif verb in ("get", "delete") and not target.name:
             verb = {"get": "list", "delete": "deletecollection"}[verb]
-        self._authorizer.authorize(caller, verb, target, request.query.get("fieldSelector", ""))
-        read, write = self._reader, self._writer
-        act = {
-            ("get", True): lambda: read.get(request, target),
-            ("list", False): lambda: read.list(request, target),
-            ("watch", False): lambda: read.watch(request, target),
-            ("watch", True): lambda: read.watch(request, target),
-            ("get", "log"): lambda: self._log(request, target),
-            ("create", False): lambda: write.create(request, target, caller),
-            ("create", "binding"): lambda: write.bind(request, target),
-            ("update", True): lambda: write.replace(request, target, caller),
-            ("patch", True): lambda: write.patch(request, target, caller),
-            ("delete", True): lambda: write.delete(request, target, caller),
-            ("deletecollection", False): lambda: write.delete_collection(request, target, caller),
-        }.get((verb, target.subresource if target.subresource in ("binding", "log") else bool(target.name)))
-        if act is None or (target.subresource and verb in ("watch", "delete")):
+        self._authorizer.authorize(call.caller, verb, target, call.query.get("fieldSelector", ""))
+        place = target.subresource or ("object" if target.name else "collection")
+        act = self._actions.get((verb, place))
+        if act is None:
             message = "the server does not allow this method on the requested resource"
             raise statuses.RefusedError(405, "MethodNotAllowed", message)
-        return act()
+        return act(call)
 
-    def _log(self, request: Request, target: Target) -> Answer:
-        pod = self._store.get(target.kind, target.key)
-        container = request.query.get("container") or pod["spec"]["containers"][0]["name"]
+    def _log(self, call: Call) -> Answer:
+        pod = self._store.get(call.target.kind, call.target.key)
+        container = call.query.get("container") or pod["spec"]["containers"][0]["name"]
         text = self._logs(pod, container)
         if text is None:
-            why = f'container "{container}" in pod "{target.name}" is waiting to start'
-            raise statuses.bad_request(why)
+            raise statuses.bad_request(f'container "{container}" in pod "{call.target.name}" is waiting to start')
         return Answer(200, text)
 
 

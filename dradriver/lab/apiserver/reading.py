@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
 
 from dradriver.lab.apiserver import converting, statuses, tables, watching
-from dradriver.lab.apiserver.addressing import Target
-from dradriver.lab.apiserver.requesting import Answer, Request
-from dradriver.lab.apiserver.storage import Json, Store
+from dradriver.lab.apiserver.requesting import Answer, Call
+from dradriver.lab.apiserver.storage import Json, Key, Store
 
-Show: TypeAlias = Callable[[Json], Json]
-
-_LONGEST_WATCH_SECONDS = 3600.0
+_LONGEST_WATCH_SECONDS = 3600
 
 
 class Reader:
@@ -25,89 +22,80 @@ class Reader:
         self._clock = clock
         self._bookmark_seconds = bookmark_seconds
 
-    def get(self, request: Request, target: Target) -> Answer:
+    def get(self, call: Call) -> Answer:
         """One object."""
-        return self.shown(request, target, 200, self._store.get(target.kind, target.key))
+        return self.shown(call, 200, self._store.get(call.target.kind, call.target.key))
 
-    def show(self, target: Target) -> Show:
-        """How objects look in the version of a request."""
-        return lambda obj: converting.show(target.kind, obj, target.version)
-
-    def shown(
-        self, request: Request, target: Target, code: int, obj: Json, warnings: list[str] | None = None
-    ) -> Answer:
-        """An answer that is one object, as JSON or as a table of one row."""
-        body = self.show(target)(obj)
-        if request.as_table:
-            body = self._table(request, [body], {"resourceVersion": obj["metadata"]["resourceVersion"]}, target)
+    def shown(self, call: Call, code: int, obj: Json, warnings: list[str] | None = None) -> Answer:
+        """An answer that is one stored object, as JSON or as a table of one row."""
+        body = converting.show(call.target, obj)
+        if call.as_table:
+            body = self._table(call, [body], {"resourceVersion": obj["metadata"].get("resourceVersion", "")})
         return Answer(code, body, warnings or [])
 
-    def _table(self, request: Request, items: list[Json], meta: Json, target: Target, *, header: bool = True) -> Json:
-        include = request.query.get("includeObject", "Metadata")
-        return tables.table(target.kind, items, self._clock(), include=include, meta=meta, header=header)
+    def _table(self, call: Call, items: list[Json], meta: Json, *, header: bool = True) -> Json:
+        include = call.query.get("includeObject", "Metadata")
+        return tables.table(call.target.kind, items, self._clock(), include=include, meta=meta, header=header)
 
-    def list(self, request: Request, target: Target) -> Answer:
+    def list(self, call: Call) -> Answer:
         """A collection, or a page of it."""
-        test = request.selects(target)
-        found, version = self._store.items(target.kind, target.namespace)
-        meta: Json = {"resourceVersion": str(version)}
+        target, test = call.target, call.test()
+        found, version = self._store.items(target.kind)
         chosen = [(key, obj) for key, obj in found if test(obj)]
-        if token := request.query.get("continue"):
-            started, after = _read_token(token)
-            self._store.check_version(target.kind, started)
-            meta["resourceVersion"] = str(started)
+        if token := call.query.get("continue"):
+            version, after = _read_token(token)
+            self._store.check_version(target.kind, version)
             chosen = [(key, obj) for key, obj in chosen if key > after]
-        limit = request.number("limit")
+        meta: Json = {"resourceVersion": str(version)}
+        limit = call.number("limit")
         if limit and len(chosen) > limit:
-            meta["continue"] = _write_token(int(meta["resourceVersion"]), chosen[limit - 1][0])
+            meta["continue"] = _write_token(version, chosen[limit - 1][0])
             meta["remainingItemCount"] = len(chosen) - limit
             chosen = chosen[:limit]
-        items = [self.show(target)(obj) for _, obj in chosen]
-        if request.as_table:
-            return Answer(200, self._table(request, items, meta, target))
+        items = [converting.show(target, obj) for _, obj in chosen]
+        if call.as_table:
+            return Answer(200, self._table(call, items, meta))
         items = [{k: v for k, v in item.items() if k not in ("apiVersion", "kind")} for item in items]
         kind = f"{target.kind.kind}List"
         return Answer(200, {"kind": kind, "apiVersion": target.api_version, "metadata": meta, "items": items})
 
-    def watch(self, request: Request, target: Target) -> Answer:
+    def watch(self, call: Call) -> Answer:
         """What happens to a collection from a version on."""
-        query = request.query
         wish = watching.Wish(
-            version=request.number("resourceVersion"),
-            initial_end=query.get("sendInitialEvents") == "true",
-            bookmarks=query.get("allowWatchBookmarks") == "true",
-            seconds=min(request.number("timeoutSeconds") or _LONGEST_WATCH_SECONDS, _LONGEST_WATCH_SECONDS),
+            call.target.kind,
+            call.test(),
+            version=call.number("resourceVersion"),
+            initial_end=call.query.get("sendInitialEvents") == "true",
+            bookmarks=call.query.get("allowWatchBookmarks") == "true",
+            seconds=min(call.number("timeoutSeconds") or _LONGEST_WATCH_SECONDS, _LONGEST_WATCH_SECONDS),
         )
-        test = request.selects(target)
-        events = watching.watch(
-            self._store,
-            target,
-            test,
-            wish,
-            self.show(target),
-            bookmark_seconds=self._bookmark_seconds,
-            clock=self._clock,
-        )
-        return Answer(200, self._table_events(request, target, events) if request.as_table else events)
+        events = watching.watch(self._store, wish, self._bookmark_seconds, self._clock)
+        return Answer(200, self._shown_events(call, events))
 
-    def _table_events(self, request: Request, target: Target, events: Iterator[Json | None]) -> Iterator[Json | None]:
-        header = True
+    def _shown_events(self, call: Call, events: Iterator[Json | None]) -> Iterator[Json | None]:
+        first = itertools.chain([True], itertools.repeat(False))
         for event in events:
-            if event is None or event["type"] in ("BOOKMARK", "ERROR"):
+            if event is None or event["type"] == "ERROR":
                 yield event
                 continue
-            meta = {"resourceVersion": event["object"]["metadata"]["resourceVersion"]}
-            yield {**event, "object": self._table(request, [event["object"]], meta, target, header=header)}
-            header = False
+            obj = event["object"]
+            if event["type"] == "BOOKMARK":
+                obj |= {"kind": call.target.kind.kind, "apiVersion": call.target.api_version}
+            else:
+                obj = converting.show(call.target, obj)
+                if call.as_table:
+                    meta = {"resourceVersion": obj["metadata"]["resourceVersion"]}
+                    obj = self._table(call, [obj], meta, header=next(first))
+            yield {**event, "object": obj}
 
 
-def _write_token(version: int, after: tuple[str, str]) -> str:
+def _write_token(version: int, after: Key) -> str:
     return base64.urlsafe_b64encode(json.dumps([version, *after]).encode()).decode()
 
 
-def _read_token(token: str) -> tuple[int, tuple[str, str]]:
+def _read_token(token: str) -> tuple[int, Key]:
     try:
         version, namespace, name = json.loads(base64.urlsafe_b64decode(token))
         return int(version), (str(namespace), str(name))
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise statuses.bad_request(f"continue key is not valid: {token!r}") from error

@@ -1,4 +1,4 @@
-"""One request and one answer, as the HTTP server hands them over."""
+"""One call, its target found and its caller known, and one answer."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from dradriver.lab.apiserver import selecting, statuses
+from dradriver.lab.apiserver import decoding, selecting, statuses
 from dradriver.lab.apiserver.addressing import Target
+from dradriver.lab.identities import Identity
 
 Json: TypeAlias = dict[str, Any]
-
 
 _MOST_DIGITS = 18
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One request, its query reduced to the last value of each parameter."""
+class Call:
+    """What someone wants done with a target. The query has the last value of each parameter."""
 
-    method: str
-    path: str
+    target: Target
+    caller: Identity
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
@@ -28,7 +28,7 @@ class Request:
     @property
     def as_table(self) -> bool:
         """Whether the client wants rows to print."""
-        return "as=Table" in (self.headers.get("Accept") or "")
+        return "as=Table" in self.headers.get("Accept", "")
 
     @property
     def dry_run(self) -> bool:
@@ -42,10 +42,16 @@ class Request:
             raise statuses.bad_request(f"invalid {name}: {text!r} is no number that is not negative")
         return int(text)
 
-    def selects(self, target: Target) -> selecting.Test:
-        """The test of the selectors, or of the name in the path. Raises RefusedError."""
+    def test(self) -> selecting.Test:
+        """The test of namespace, name and selectors. Raises RefusedError."""
+        target = self.target
         fields = f"metadata.name={target.name}" if target.name else self.query.get("fieldSelector", "")
+        fields += f",metadata.namespace={target.namespace}" if target.namespace else ""
         return selecting.parse_selectors(target.kind, self.query.get("labelSelector", ""), fields)
+
+    def object(self) -> Json:
+        """The body, which must be an object. Raises RefusedError."""
+        return decoding.as_object(decoding.read_document(self.body))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,14 @@
 """Reading the shapes: which fields an object may have in one version under one Kubernetes, and what that implies.
 
-From one table come the pruning of unknown fields and of fields behind a disabled gate, the report of misspelt fields,
-the keys by which lists merge, and the OpenAPI document.
+From one table come the pruning and the report of unknown fields, the check of types, the keys by which lists merge,
+and the OpenAPI document.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,8 +16,6 @@ from typing import Any
 from dradriver import api
 from dradriver.lab.apiserver.shapes import SHAPES
 
-_FIELD = re.compile(r"  (?P<name>\w+): (?P<type>\S+)(?: (?P<gate>DRA\w+))?(?: -- (?P<doc>.*))?")
-_BLOCK = re.compile(r"(?P<name>[\w@]+)(?P<open> \*)?(?: -- (?P<doc>.*))?")
 _SCALARS: Mapping[str, Mapping[str, Any]] = {
     "string": {"type": "string"},
     "int": {"type": "integer", "format": "int64"},
@@ -44,10 +42,15 @@ class FieldType:
             return cls("list", name, tuple(filter(None, keys.split(","))) if bar else None)
         return cls("map", text[1:-1]) if text.startswith("{") else cls("item", text)
 
+    @property
+    def inner(self) -> FieldType:
+        """The type of the items of a list or map."""
+        return FieldType("item", self.name)
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a shape."""
+    """One field of a shape; with a gate it exists where the gate does, whether on or off."""
 
     type: FieldType
     gate: str | None
@@ -70,67 +73,45 @@ class Schemas:
         self._version = version
         self._kubernetes = kubernetes
 
-    def shape(self, name: str) -> Shape | None:
-        """The shape of a type in this version; None for scalars and unknown names."""
-        blocks = _blocks()
-        return blocks.get(f"{name}@{self._version}") or blocks.get(name)
-
     def field(self, name: str, field: str) -> FieldType:
         """The type of a field; `any` where the shape does not say."""
-        shape = self.shape(name)
+        shape = self._shape(name)
         found = shape.fields.get(field) if shape else None
         return found.type if found else FieldType("item", "any")
 
-    def unknown(self, name: str, value: Any, path: str = "") -> Iterator[str]:
-        """Paths of fields that this version does not know, as the strict decoder words them."""
-        shape = self.shape(name)
-        if shape is None or not isinstance(value, Mapping):
-            return
-        for key, inner in value.items():
-            here = f"{path}.{key}" if path else key
-            known = shape.fields.get(key)
-            if known is None or not self._exists(known):
-                if not (shape.open or (not path and key in ("apiVersion", "kind"))):
-                    yield here
-                continue
-            for place, item in _items(known.type, inner):
-                yield from self.unknown(known.type.name, item, here + place)
-
-    def normalize(self, name: str, value: Any, path: str = "") -> Any:
-        """A copy as a server keeps it: without unknown fields and those whose gate is off, quantities in one form.
+    def prune(self, name: str, value: Any, unknown: list[str], path: str = "") -> Any:
+        """A copy without the fields that do not exist, whose paths go to `unknown`; quantities in the server's form.
 
         Raises:
             ApiError: a value is not of its type.
         """
-        shape = self.shape(name)
+        shape = self._shape(name)
         if shape is None:
             return _scalar(name, value, path)
         if not isinstance(value, Mapping):
             raise api.WireError(path or name, f"expected an object, got {value!r}")
         kept: dict[str, Any] = {}
         for key, inner in value.items():
-            known = shape.fields.get(key)
-            if inner is None:
-                continue
-            if known is None:
-                if shape.open or key in ("apiVersion", "kind"):
-                    kept[key] = inner
-            elif known.gate is None or self._kubernetes.enabled(known.gate):
-                kept[key] = self._normalize_field(known.type, inner, f"{path}.{key}" if path else key)
+            here = f"{path}.{key}" if path else key
+            field = shape.fields.get(key)
+            if field and self._exists(field):
+                if inner is not None:
+                    kept[key] = self._prune_field(field.type, inner, unknown, here)
+            elif shape.open or here in ("apiVersion", "kind"):
+                kept |= {key: inner} if inner is not None else {}
+            else:
+                unknown.append(here)
         return kept
 
-    def _normalize_field(self, kind: FieldType, value: Any, path: str) -> Any:
-        if kind.form == "item":
-            return self.normalize(kind.name, value, path)
-        wanted = list if kind.form == "list" else dict
-        if not isinstance(value, wanted):
-            raise api.WireError(path, f"expected a {kind.form}, got {value!r}")
-        if isinstance(value, dict):
-            return {key: self.normalize(kind.name, item, f"{path}.{key}") for key, item in value.items()}
-        return [self.normalize(kind.name, item, f"{path}[{index}]") for index, item in enumerate(value)]
-
-    def _exists(self, field: Field) -> bool:
-        return field.gate is None or field.gate in self._kubernetes.gates
+    def _prune_field(self, kind: FieldType, value: Any, unknown: list[str], path: str) -> Any:
+        match kind.form, value:
+            case "item", _:
+                return self.prune(kind.name, value, unknown, path)
+            case "map", dict():
+                return {key: self.prune(kind.name, item, unknown, f"{path}.{key}") for key, item in value.items()}
+            case "list", list() if not kind.keys or all(isinstance(item, dict) for item in value):
+                return [self.prune(kind.name, item, unknown, f"{path}[{i}]") for i, item in enumerate(value)]
+        raise api.WireError(path, f"expected a {kind.form}, got {value!r}")
 
     def openapi(self, root: str, prefix: str) -> dict[str, Any]:
         """`components.schemas` of a kind and everything it refers to, named with a prefix."""
@@ -138,7 +119,7 @@ class Schemas:
         waiting = [root]
         while waiting:
             name = waiting.pop()
-            shape = self.shape(name)
+            shape = self._shape(name)
             if shape is None or prefix + name in found:
                 continue
             fields = {key: field for key, field in shape.fields.items() if self._exists(field)}
@@ -148,6 +129,12 @@ class Schemas:
                 found[prefix + name]["x-kubernetes-preserve-unknown-fields"] = True
             waiting.extend(field.type.name for field in fields.values())
         return found
+
+    def _shape(self, name: str) -> Shape | None:
+        return _shapes().get(f"{name}@{self._version}") or _shapes().get(name)
+
+    def _exists(self, field: Field) -> bool:
+        return field.gate is None or field.gate in self._kubernetes.gates
 
 
 def _scalar(name: str, value: Any, path: str) -> Any:
@@ -165,15 +152,6 @@ def _scalar(name: str, value: Any, path: str) -> Any:
         return str(api.Quantity.parse(value.strip())) if name == "quantity" else value
     except ValueError as error:
         raise api.WireError(path or name, f"expected a {name}, got {value!r}") from error
-
-
-def _items(kind: FieldType, value: Any) -> Iterator[tuple[str, Any]]:
-    if kind.form == "list" and isinstance(value, list):
-        yield from ((f"[{index}]", item) for index, item in enumerate(value))
-    elif kind.form == "map" and isinstance(value, Mapping):
-        yield from ((f".{key}", item) for key, item in value.items())
-    else:
-        yield "", value
 
 
 def _property(field: Field, prefix: str) -> dict[str, Any]:
@@ -194,18 +172,18 @@ def _property(field: Field, prefix: str) -> dict[str, Any]:
 
 
 @functools.cache
-def _blocks() -> Mapping[str, Shape]:
-    blocks: dict[str, tuple[dict[str, Field], bool, str]] = {}
-    fields: dict[str, Field] = {}
-    for line in SHAPES.strip().splitlines():
-        if line == "  *":
-            name = next(reversed(blocks))
-            blocks[name] = (fields, True, blocks[name][2])
-        elif match := _FIELD.fullmatch(line):
-            fields[match["name"]] = Field(FieldType.parse(match["type"]), match["gate"], match["doc"] or "")
-        elif match := _BLOCK.fullmatch(line):
-            fields = {}
-            blocks[match["name"]] = (fields, bool(match["open"]), match["doc"] or "")
-        else:
-            raise ValueError(f"no field and no block: {line!r}")
-    return {name: Shape(*parts) for name, parts in blocks.items()}
+def _shapes() -> Mapping[str, Shape]:
+    shapes: dict[str, Shape] = {}
+    for block in re.split(r"\n(?=\w)", SHAPES.strip()):
+        head, *lines = block.splitlines()
+        name, _, doc = head.partition(" -- ")
+        fields: dict[str, Field] = {}
+        for line in lines:
+            text, _, about = line.strip().partition(" -- ")
+            match text.split():
+                case ["+", other]:
+                    fields |= shapes[other].fields
+                case [field, kind, *gate]:
+                    fields[field.removesuffix(":")] = Field(FieldType.parse(kind), gate[0] if gate else None, about)
+        shapes[name] = Shape(fields, "  *" in lines, doc)
+    return shapes

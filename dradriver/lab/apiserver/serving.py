@@ -19,7 +19,8 @@ from dradriver import api
 from dradriver.lab.apiserver import kinds
 from dradriver.lab.apiserver.authorizing import Authorizer
 from dradriver.lab.apiserver.handling import Endpoints, Logs
-from dradriver.lab.apiserver.requesting import Answer, Request
+from dradriver.lab.apiserver.reading import Reader
+from dradriver.lab.apiserver.requesting import Answer
 from dradriver.lab.apiserver.statuses import RefusedError
 from dradriver.lab.apiserver.storage import Store
 from dradriver.lab.certificates import Certificates
@@ -66,7 +67,8 @@ class ApiServer:
             state = {"spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
             self._store.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta, **state})
         authorizer = Authorizer(identities, kubernetes)
-        endpoints = Endpoints(kubernetes, self._store, authorizer, clock, bookmark_seconds=bookmark_seconds, logs=logs)
+        reader = Reader(self._store, clock, bookmark_seconds=bookmark_seconds)
+        endpoints = Endpoints(kubernetes, self._store, authorizer, reader, logs)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificates.certificate, certificates.key)
         self._server = _Server(("127.0.0.1", port), context, endpoints)
@@ -186,7 +188,7 @@ class _Connection(BaseHTTPRequestHandler):
 
     def _respond(self) -> Answer:
         length = self.headers.get("Content-Length", "0")
-        if not length.isdigit() or int(length) > _MOST_BYTES or "Transfer-Encoding" in self.headers:
+        if not length.isdecimal() or int(length) > _MOST_BYTES or "Transfer-Encoding" in self.headers:
             self.close_connection = True
             message = f"the body of the request must have a known length of at most {_MOST_BYTES} bytes"
             return Answer(413, RefusedError(413, "RequestEntityTooLarge", message).status())
@@ -195,7 +197,7 @@ class _Connection(BaseHTTPRequestHandler):
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         try:
             headers = {key.title(): value for key, value in self.headers.items()}
-            return self.server.endpoints.respond(Request(self.command, unquote(parts.path), query, headers, body))
+            return self.server.endpoints.respond(self.command, unquote(parts.path), query, headers, body)
         except RefusedError as error:
             return Answer(error.code, error.status())
         except Exception as error:  # noqa: BLE001 - a client gets a 500, the log the traceback

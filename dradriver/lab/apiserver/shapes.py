@@ -1,9 +1,10 @@
 """The fields of every kind the lab serves, written once: pruning, strictness, explain, apply and patches read this.
 
-One line is one field: `name: Type [gate] -- description`. Types are `string`, `int`, `bool`,
-`quantity`, `time`, `any` or the name of another block; `[T]` is an atomic list, `[T|a,b]` a list keyed by those
-fields, `{T}` a map. A block ending in `*` keeps fields it does not name. `Name@version` replaces `Name` in that
-version. Source: kubernetes/api `resource/*/types.go` and `core/v1/types.go`.
+One line is one field: `name: Type [gate] -- description`. A field with a gate exists in the Kubernetes versions that
+have the gate. Types are `string`, `int`, `bool`, `quantity`, `time`, `any` or the name of another block; `[T]` is an
+atomic list, `[T|a,b]` a list keyed by those fields, `[T|]` a set, `{T}` a map. `+ Block` takes over the fields of an
+earlier block, `*` keeps fields that the block does not name. `Name@version` replaces `Name` in that version. Source:
+kubernetes/api `resource/*/types.go` and `core/v1/types.go`.
 """
 
 SHAPES = """
@@ -27,32 +28,23 @@ DeviceRequest -- One need; exactly one of exactly and firstAvailable is set.
   name: string -- How constraints, config and containers refer to this request.
   exactly: ExactDeviceRequest -- The only way to meet this request.
   firstAvailable: [DeviceSubRequest] DRAPrioritizedList -- Ways to meet this request, best first.
-ExactDeviceRequest
+DeviceNeed
   deviceClassName: string -- The DeviceClass devices must belong to.
   selectors: [DeviceSelector] -- Tests that a device must pass.
   allocationMode: string -- ExactCount (default) or All.
   count: int -- How many devices, with ExactCount; 1 by default.
-  adminAccess: bool DRAAdminAccess -- Access for monitoring, beside what others were allocated.
   tolerations: [DeviceToleration] DRADeviceTaints -- Device taints that are accepted.
   capacity: CapacityRequirements DRAConsumableCapacity -- How much of each capacity of a shared device.
+ExactDeviceRequest
+  + DeviceNeed
+  adminAccess: bool DRAAdminAccess -- Access for monitoring, beside what others were allocated.
 DeviceRequest@v1beta1
   name: string -- How constraints, config and containers refer to this request.
-  deviceClassName: string -- The DeviceClass devices must belong to.
-  selectors: [DeviceSelector] -- Tests that a device must pass.
-  allocationMode: string -- ExactCount (default) or All.
-  count: int -- How many devices, with ExactCount; 1 by default.
-  adminAccess: bool DRAAdminAccess -- Access for monitoring, beside what others were allocated.
   firstAvailable: [DeviceSubRequest] DRAPrioritizedList -- Ways to meet this request, best first.
-  tolerations: [DeviceToleration] DRADeviceTaints -- Device taints that are accepted.
-  capacity: CapacityRequirements DRAConsumableCapacity -- How much of each capacity of a shared device.
+  + ExactDeviceRequest
 DeviceSubRequest
   name: string -- Its full name is the request's, a slash, and this.
-  deviceClassName: string -- The DeviceClass devices must belong to.
-  selectors: [DeviceSelector] -- Tests that a device must pass.
-  allocationMode: string -- ExactCount (default) or All.
-  count: int -- How many devices, with ExactCount; 1 by default.
-  tolerations: [DeviceToleration] DRADeviceTaints -- Device taints that are accepted.
-  capacity: CapacityRequirements DRAConsumableCapacity -- How much of each capacity of a shared device.
+  + DeviceNeed
 DeviceSelector
   cel: CELDeviceSelector -- A test in CEL.
 CELDeviceSelector
@@ -111,7 +103,7 @@ AllocatedDeviceStatus
   pool: string -- The pool of the device.
   device: string -- The device.
   shareID: string DRAConsumableCapacity -- The share of the device.
-  conditions: [Condition|type] -- What the driver says of it.
+  conditions: [any|type] -- What the driver says of it.
   data: any -- More, in the driver's own form.
   networkData: NetworkDeviceData -- Network interface of the device.
 NetworkDeviceData
@@ -148,22 +140,6 @@ CounterSet
   counters: {Counter} -- The counters.
 Counter
   value: quantity -- How much there is, or how much is taken.
-Device -- One device.
-  name: string -- Name in the pool, a DNS label.
-  attributes: {DeviceAttribute} -- What can be matched.
-  capacity: {DeviceCapacity} -- How much it has.
-  consumesCounters: [DeviceCounterConsumption] DRAPartitionableDevices -- What it takes while allocated.
-  nodeName: string DRAPartitionableDevices -- The node that can use it.
-  nodeSelector: NodeSelector DRAPartitionableDevices -- The nodes that can use it.
-  allNodes: bool DRAPartitionableDevices -- Every node can use it.
-  taints: [DeviceTaint] DRADeviceTaints -- Marks that requests must tolerate.
-  bindsToNode: bool DRADeviceBindingConditions -- Its allocation is tied to the chosen node.
-  bindingConditions: [string] DRADeviceBindingConditions -- What must be true before pods are bound.
-  bindingFailureConditions: [string] DRADeviceBindingConditions -- What makes binding fail.
-  allowMultipleAllocations: bool DRAConsumableCapacity -- Several claims may share it.
-Device@v1beta1 -- One device.
-  name: string -- Name in the pool, a DNS label.
-  basic: BasicDevice -- What there is to say of it.
 BasicDevice
   attributes: {DeviceAttribute} -- What can be matched.
   capacity: {DeviceCapacity} -- How much it has.
@@ -176,6 +152,12 @@ BasicDevice
   bindingConditions: [string] DRADeviceBindingConditions -- What must be true before pods are bound.
   bindingFailureConditions: [string] DRADeviceBindingConditions -- What makes binding fail.
   allowMultipleAllocations: bool DRAConsumableCapacity -- Several claims may share it.
+Device -- One device.
+  name: string -- Name in the pool, a DNS label.
+  + BasicDevice
+Device@v1beta1 -- One device.
+  name: string -- Name in the pool, a DNS label.
+  basic: BasicDevice -- What there is to say of it.
 DeviceAttribute -- Exactly one of the values is set.
   int: int
   bool: bool
@@ -237,20 +219,12 @@ OwnerReference
   uid: string
   controller: bool
   blockOwnerDeletion: bool
-Condition
-  type: string
-  status: string
-  reason: string
-  message: string
-  observedGeneration: int
-  lastTransitionTime: time
-  lastProbeTime: time
-  lastHeartbeatTime: time
 Pod -- Containers that run together on one node.
   metadata: ObjectMeta
   spec: PodSpec
   status: PodStatus
-PodSpec *
+PodSpec
+  *
   nodeName: string
   schedulerName: string
   restartPolicy: string
@@ -266,7 +240,8 @@ PodResourceClaim
   name: string -- How containers refer to the claim.
   resourceClaimName: string -- An existing claim.
   resourceClaimTemplateName: string -- A template from which this pod gets a claim of its own.
-Container *
+Container
+  *
   name: string
   image: string
   command: [string]
@@ -282,47 +257,31 @@ ResourceRequirements
 ResourceClaimReference
   name: string -- Entry of the pod's resourceClaims.
   request: string -- One request of the claim; all of them when empty.
-PodStatus *
+PodStatus
+  *
   phase: string
-  conditions: [Condition|type]
-  containerStatuses: [ContainerStatus|name]
+  conditions: [any|type]
+  containerStatuses: [any|name]
   resourceClaimStatuses: [any|name]
-ContainerStatus *
-  name: string
-  ready: bool
-  restartCount: int
-  state: ContainerState
-ContainerState
-  waiting: ContainerStateReason
-  running: ContainerStateReason
-  terminated: ContainerStateReason
-ContainerStateReason *
-  reason: string
 Node -- A machine that runs pods.
   metadata: ObjectMeta
   spec: NodeSpec
   status: NodeStatus
-NodeSpec *
+NodeSpec
+  *
   unschedulable: bool
   taints: [any]
-NodeStatus *
-  conditions: [Condition|type]
-  addresses: [NodeAddress|type]
-  nodeInfo: NodeSystemInfo
-NodeAddress
-  type: string
-  address: string
-NodeSystemInfo *
-  kubeletVersion: string
+NodeStatus
+  *
+  conditions: [any|type]
+  addresses: [any|type]
 Namespace -- A scope for names.
   metadata: ObjectMeta
   spec: any
   status: any
 Event -- Something that happened to an object.
   metadata: ObjectMeta
-  involvedObject: ObjectReference
-  source: EventSource
-  series: EventSeries
+  involvedObject: any
   reason: string
   message: string
   type: string
@@ -332,20 +291,6 @@ Event -- Something that happened to an object.
   eventTime: time
   reportingComponent: string
   *
-ObjectReference
-  apiVersion: string
-  kind: string
-  namespace: string
-  name: string
-  uid: string
-  resourceVersion: string
-  fieldPath: string
-EventSource
-  component: string
-  host: string
-EventSeries
-  count: int
-  lastObservedTime: time
 ServiceAccount -- An identity for pods.
   metadata: ObjectMeta
   *

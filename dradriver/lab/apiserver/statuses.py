@@ -28,10 +28,15 @@ class RefusedError(Exception):
         return {**body, "reason": self.reason, **details, "code": self.code}
 
 
-def success(kind: Kind, name: str, uid: str) -> dict[str, Any]:
-    """The answer to a deletion that is done."""
-    details = {"name": name, "kind": kind.plural, "uid": uid} | ({"group": kind.group} if kind.group else {})
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+def success() -> dict[str, Any]:
+    """The answer to what is done and has nothing to show."""
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+
+
+def deleted(kind: Kind, last: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to the deletion of an object that is gone."""
+    meta = last["metadata"]
+    return {**success(), "details": {**_details(kind, meta["name"]), "uid": meta["uid"]}}
 
 
 def bad_request(message: str) -> RefusedError:

@@ -24,8 +24,10 @@ Key: TypeAlias = tuple[str, str]
 """Namespace (empty for cluster-scoped kinds) and name."""
 
 _SUFFIX_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_GIVEN = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
+"""Metadata that clients cannot set."""
 _COUNTED = {kinds.SLICE.kind, kinds.CLASS.kind, kinds.POD.kind}
-_EVENTS_KEPT = 5000
+_EVENT_SECONDS = 3600
 _DEFAULT_GRACE_SECONDS = 30
 _NAMESPACE_SECONDS = 2
 
@@ -97,17 +99,16 @@ class Store:
             raise statuses.not_found(kind, key[1])
         return found
 
-    def items(self, kind: Kind, namespace: str = "") -> tuple[list[tuple[Key, Json]], int]:
+    def items(self, kind: Kind) -> tuple[list[tuple[Key, Json]], int]:
         """Objects of a kind in the order of their keys, and the version at which this is true."""
         with self._lock:
-            found = [(key, obj) for key, obj in self._objects[kind].items() if namespace in ("", key[0])]
-            version = self._version
+            found, version = list(self._objects[kind].items()), self._version
         return sorted(found, key=lambda item: item[0]), version
 
     def check_version(self, kind: Kind, version: int) -> None:
-        """Refuse a version that the history no longer reaches."""
+        """Refuse a version that the history no longer reaches, or not yet: a client of an earlier server has those."""
         with self._lock:
-            if version < self._forgotten[kind]:
+            if not self._forgotten[kind] <= version <= self._version:
                 raise statuses.expired(version, self._forgotten[kind])
 
     def changes(self, kind: Kind, version: int, seconds: float) -> tuple[list[Change], int] | None:
@@ -138,16 +139,14 @@ class Store:
             key = (meta.get("namespace", ""), meta["name"])
             if key in self._objects[kind]:
                 raise statuses.already_exists(kind, key[1])
+            for field in _GIVEN:
+                meta.pop(field, None)
             meta |= {"uid": self._new_uid(), "creationTimestamp": self.now()}
             if kind.kind in _COUNTED:
                 meta["generation"] = 1
-            for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
-                meta.pop(field, None)
             if dry_run:
                 return obj
             self._write(kind, key, None, obj)
-            if kind is kinds.EVENT and len(self._objects[kind]) > _EVENTS_KEPT:
-                self._remove(kind, next(iter(self._objects[kind])))
             if meta.get("ownerReferences") and not self._has_owner(obj):
                 self.delete(kind, key, Removal())
             return obj
@@ -162,9 +161,9 @@ class Store:
                 raise statuses.conflict(kind, key[1])
             if new["metadata"].get("uid") not in (None, old["metadata"]["uid"]):
                 raise statuses.conflict(kind, key[1], "Precondition failed: UID in object meta")
-            kept = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
-            new["metadata"] |= {field: old["metadata"][field] for field in kept if field in old["metadata"]}
-            new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
+            given = {field: old["metadata"].get(field) for field in (*_GIVEN, "resourceVersion")}
+            new["metadata"] = {**new["metadata"], **given}
+            new["metadata"] = {field: value for field, value in new["metadata"].items() if value is not None}
             if new == old or dry_run:
                 return new
             if kind.kind in _COUNTED and new.get("spec") != old.get("spec"):
@@ -198,8 +197,14 @@ class Store:
             return marked, False
 
     def sweep(self) -> None:
-        """Delete what is in namespaces under deletion, a moment after: `kubectl delete -f` names the contents too."""
+        """Delete old events, and what is in namespaces under deletion.
+
+        The latter a moment after their deletion was asked for: `kubectl delete -f` names the contents too.
+        """
         with self._lock:
+            for key, event in list(self._objects[kinds.EVENT].items()):
+                if event["metadata"]["creationTimestamp"] < self.now(-_EVENT_SECONDS):
+                    self._remove(kinds.EVENT, key)
             latest = self.now(-_NAMESPACE_SECONDS)
             for (_, name), namespace in list(self._objects[kinds.NAMESPACE].items()):
                 if _ending(namespace) and namespace["metadata"]["deletionTimestamp"] <= latest:

@@ -1,8 +1,8 @@
 """Writing: create, update, patch, apply, delete, bind.
 
-Order, as on a real server: decode (misspelt fields are reported or warned of), convert, drop what no gate allows,
-complete, check, admit, store. Everything from reading the old object on happens under the store's lock, so a patch
-never races another write.
+Order, as on a real server: decode, report or warn of misspelt fields, drop what no gate allows, convert, complete,
+check, admit, store. Everything from reading the old object on happens under the store's lock, so a patch never races
+another write.
 """
 
 from __future__ import annotations
@@ -16,17 +16,16 @@ from dradriver.lab.apiserver import applying, converting, decoding, kinds, statu
 from dradriver.lab.apiserver.addressing import Target
 from dradriver.lab.apiserver.authorizing import Authorizer
 from dradriver.lab.apiserver.reading import Reader
-from dradriver.lab.apiserver.requesting import Answer, Request
+from dradriver.lab.apiserver.requesting import Answer, Call
 from dradriver.lab.apiserver.rules import Rules
-from dradriver.lab.apiserver.schemas import Schemas
+from dradriver.lab.apiserver.schemas import FieldType, Schemas
 from dradriver.lab.apiserver.storage import Json, Removal, Store
-from dradriver.lab.identities import Identity
 
 Build: TypeAlias = Callable[[Json], Any]
 
 
 class Writer:
-    """Changes the store on behalf of a caller who may."""
+    """Changes the store on behalf of callers who may."""
 
     def __init__(self, kubernetes: api.Kubernetes, store: Store, authorizer: Authorizer, reader: Reader) -> None:
         self._kubernetes = kubernetes
@@ -35,30 +34,72 @@ class Writer:
         self._reader = reader
         self._rules = Rules(kubernetes, store.now, self._labels)
 
-    def create(self, request: Request, target: Target, caller: Identity, body: Json | None = None) -> Answer:
-        """Add an object to a collection."""
-        body = decoding.read_object(request.body) if body is None else body
-        meta = body.setdefault("metadata", {})
+    def create(self, call: Call) -> Answer:
+        """POST to a collection."""
+        return self._create(call, call.object())
+
+    def _create(self, call: Call, body: Json) -> Answer:
+        target, meta = call.target, body.setdefault("metadata", {})
         if target.kind.namespaced and meta.setdefault("namespace", target.namespace) != target.namespace:
             raise statuses.bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
         if meta.get("resourceVersion"):
             raise statuses.bad_request("resourceVersion should not be set on objects to be created")
-        warnings = self._unknown_fields(request, target, body)
-        new = converting.take(target.kind, body, target.version, self._kubernetes)
-        if target.kind is not kinds.NODE and target.kind.subresources:
-            new.pop("status", None)
-        self._settle(target, caller, new, None, body)
-        created = self._store.create(target.kind, new, dry_run=request.dry_run)
-        return self._reader.shown(request, target, 201, created, warnings)
+        new, warnings = self._accept(call, body, None)
+        created = self._store.create(target.kind, new, dry_run=call.dry_run)
+        return self._reader.shown(call, 201, created, warnings)
 
-    def _update(self, request: Request, target: Target, caller: Identity, build: Build) -> Answer:
-        warnings: list[str] = []
+    def update(self, call: Call) -> Answer:
+        """PUT of an object."""
+        body = call.object()
+        return self._update(call, lambda _: body)
+
+    def patch(self, call: Call) -> Answer:
+        """PATCH of an object, in any of its four forms."""
+        patch = decoding.read_document(call.body)
+        schemas = Schemas(call.target.version, self._kubernetes)
+        kind = FieldType("item", call.target.kind.kind)
+        match call.headers.get("Content-Type", "").partition(";")[0]:
+            case "application/json-patch+json":
+                return self._update(call, lambda shown: applying.json_patch(shown, patch))
+            case "application/merge-patch+json":
+                return self._update(call, lambda shown: applying.merge_patch(shown, patch))
+            case "application/strategic-merge-patch+json":
+                return self._update(call, lambda shown: applying.strategic_patch(schemas, kind, shown, patch))
+            case "application/apply-patch+yaml":
+                config, entry = self._applied(call, decoding.as_object(patch))
+                return self._apply(call, lambda shown: applying.apply(schemas, kind, shown, config, entry))
+        raise statuses.RefusedError(415, "UnsupportedMediaType", "the body of the request was in an unknown format")
+
+    def _applied(self, call: Call, config: Json) -> tuple[Json, Json]:
+        """What is applied, and the entry that says by whom."""
+        target, manager = call.target, call.query.get("fieldManager")
+        if not manager:
+            raise statuses.bad_request("fieldManager is required for apply patch")
+        entry = {"manager": manager, "operation": "Apply", "apiVersion": target.api_version, "time": self._store.now()}
+        if target.subresource:
+            entry["subresource"] = target.subresource
+        meta = {**config.get("metadata", {}), "name": target.name}
+        meta.pop("managedFields", None)
+        return {"apiVersion": target.api_version, "kind": target.kind.kind, **config, "metadata": meta}, entry
+
+    def _apply(self, call: Call, build: Build) -> Answer:
+        target = call.target
+        try:
+            return self._update(call, build)
+        except statuses.RefusedError as error:
+            if error.code != 404 or target.subresource:  # noqa: PLR2004 - not found: apply creates
+                raise
+        collection = Target(target.kind, target.version, target.namespace)
+        self._authorizer.authorize(call.caller, "create", collection, "")
+        return self._create(call, _built(build, {}))
+
+    def _update(self, call: Call, build: Build) -> Answer:
+        target, warnings = call.target, list[str]()
 
         def change(old: Json) -> Json:
-            body = _built(build, self._reader.show(target)(copy.deepcopy(old)))
-            warnings.extend(self._unknown_fields(request, target, body))
+            body = _built(build, converting.show(target, copy.deepcopy(old)))
             meta = body.setdefault("metadata", {})
             if meta.setdefault("name", target.name) != target.name:
                 raise statuses.bad_request(
@@ -66,97 +107,47 @@ class Writer:
                 )
             if target.kind.namespaced:
                 meta["namespace"] = target.namespace
-            new = converting.take(target.kind, body, target.version, self._kubernetes)
-            new = _confine(target, new, old)
-            self._settle(target, caller, new, old, body)
+            new, warned = self._accept(call, body, old)
+            warnings.extend(warned)
             return new
 
-        updated = self._store.update(target.kind, target.key, change, dry_run=request.dry_run)
-        return self._reader.shown(request, target, 200, updated, warnings)
+        updated = self._store.update(target.kind, target.key, change, dry_run=call.dry_run)
+        return self._reader.shown(call, 200, updated, warnings)
 
-    def replace(self, request: Request, target: Target, caller: Identity) -> Answer:
-        """PUT of an object."""
-        body = decoding.read_object(request.body)
-        return self._update(request, target, caller, lambda _: body)
-
-    def _settle(self, target: Target, caller: Identity, new: Json, old: Json | None, body: Json) -> None:
+    def _accept(self, call: Call, body: Json, old: Json | None) -> tuple[Json, list[str]]:
+        """What is to be stored for a body, and warnings of what is not. Raises RefusedError."""
+        target = call.target
+        new, unknown, problems = converting.take(target, body, self._kubernetes)
+        warnings = _unknown_fields(target, call.query.get("fieldValidation", "Warn"), unknown)
+        new = _confine(target, new, old)
         self._rules.complete(target.kind, new, old)
-        early = converting.unset_fields(target.kind, body, target.version, self._kubernetes)
-        self._rules.check(target.kind, new, old, list(early))
-        self._authorizer.admit(caller, target, new, old)
+        self._rules.check(target.kind, new, old, problems)
+        self._authorizer.admit(call.caller, target, new, old)
+        return new, warnings
 
-    def _unknown_fields(self, request: Request, target: Target, body: Json) -> list[str]:
-        wanted = request.query.get("fieldValidation", "Warn")
-        if wanted == "Ignore":
-            return []
-        unknown = Schemas(target.version, self._kubernetes).unknown(target.kind.kind, body)
-        problems = [f'unknown field "{path}"' for path in unknown]
-        if problems and wanted == "Strict":
-            kind = target.kind.kind
-            message = f'{kind} in version "{target.version}" cannot be handled as a {kind}: '
-            raise statuses.bad_request(f"{message}strict decoding error: {', '.join(problems)}")
-        return problems
-
-    def patch(self, request: Request, target: Target, caller: Identity) -> Answer:
-        """PATCH of an object, in any of its four forms."""
-        patch = decoding.read_document(request.body)
-        schemas, kind = Schemas(target.version, self._kubernetes), target.kind.kind
-        match (request.headers.get("Content-Type") or "").partition(";")[0]:
-            case "application/json-patch+json":
-                return self._update(request, target, caller, lambda shown: applying.json_patch(shown, patch))
-            case "application/merge-patch+json":
-                return self._update(request, target, caller, lambda shown: applying.merge_patch(shown, patch))
-            case "application/strategic-merge-patch+json":
-                build: Build = lambda shown: applying.strategic_patch(schemas, kind, shown, patch)  # noqa: E731 - as above
-                return self._update(request, target, caller, build)
-            case "application/apply-patch+yaml":
-                return self._apply(request, target, caller, patch)
-        raise statuses.RefusedError(415, "UnsupportedMediaType", "the body of the request was in an unknown format")
-
-    def _apply(self, request: Request, target: Target, caller: Identity, config: Json) -> Answer:
-        manager = request.query.get("fieldManager")
-        if not manager:
-            raise statuses.bad_request("fieldManager is required for apply patch")
-        entry = {"manager": manager, "operation": "Apply", "apiVersion": target.api_version, "time": self._store.now()}
-        if target.subresource:
-            entry["subresource"] = target.subresource
-        schemas = Schemas(target.version, self._kubernetes)
-        decoding.as_object(config).get("metadata", {}).pop("managedFields", None)
-
-        def build(shown: Json) -> Json:
-            return applying.apply(schemas, target.kind.kind, shown, config, entry)
-
-        try:
-            return self._update(request, target, caller, build)
-        except statuses.RefusedError as error:
-            if error.code != 404 or target.subresource:  # noqa: PLR2004 - not found: apply creates
-                raise
-        config = {"apiVersion": target.api_version, "kind": target.kind.kind, **config}
-        config.setdefault("metadata", {})["name"] = target.name
-        collection = Target(target.kind, target.version, target.namespace)
-        self._authorizer.authorize(caller, "create", collection, "")
-        return self.create(request, collection, caller, _built(build, {}))
-
-    def delete(self, request: Request, target: Target, caller: Identity) -> Answer:
+    def delete(self, call: Call) -> Answer:
         """DELETE of an object."""
-        self._authorizer.admit(caller, target, None, self._store.get(target.kind, target.key))
-        last, gone = self._store.delete(target.kind, target.key, _removal(request))
-        if not gone:
-            return self._reader.shown(request, target, 200, last)
-        return Answer(200, statuses.success(target.kind, target.name, last["metadata"]["uid"]))
+        target = call.target
+        self._authorizer.admit(call.caller, target, None, self._store.get(target.kind, target.key))
+        last, gone = self._store.delete(target.kind, target.key, _removal(call))
+        return Answer(200, statuses.deleted(target.kind, last)) if gone else self._reader.shown(call, 200, last)
 
-    def delete_collection(self, request: Request, target: Target, caller: Identity) -> Answer:
+    def delete_collection(self, call: Call) -> Answer:
         """DELETE of what the selectors choose."""
-        test, removal = request.selects(target), _removal(request)
-        chosen = [(key, obj) for key, obj in self._store.items(target.kind, target.namespace)[0] if test(obj)]
-        for key, obj in chosen:
-            self._authorizer.admit(caller, target, None, obj)
-            self._store.delete(target.kind, key, removal)
-        return Answer(200, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"})
+        kind, test, removal = call.target.kind, call.test(), _removal(call)
+        for key, obj in self._store.items(kind)[0]:
+            if test(obj):
+                self._authorizer.admit(call.caller, call.target, None, obj)
+                try:
+                    self._store.delete(kind, key, removal)
+                except statuses.RefusedError as error:
+                    if error.code != 404:  # noqa: PLR2004 - gone meanwhile, perhaps with its owner
+                        raise
+        return Answer(200, statuses.success())
 
-    def bind(self, request: Request, target: Target) -> Answer:
+    def bind(self, call: Call) -> Answer:
         """Give a pod its node: the `binding` subresource."""
-        node = decoding.as_object(decoding.read_object(request.body).get("target")).get("name")
+        target, node = call.target, decoding.as_object(call.object().get("target")).get("name")
 
         def change(pod: Json) -> Json:
             spec = pod["spec"]
@@ -165,17 +156,16 @@ class Writer:
                 raise statuses.conflict(target.kind, target.name, why)
             if spec.get("schedulingGates") or "deletionTimestamp" in pod["metadata"]:
                 raise statuses.conflict(target.kind, target.name, f"pod {target.name} is gated or being deleted")
-            conditions = [c for c in pod["status"].get("conditions", ()) if c["type"] != "PodScheduled"]
+            conditions = [c for c in pod["status"].get("conditions", ()) if c.get("type") != "PodScheduled"]
             conditions.append({"type": "PodScheduled", "status": "True", "lastTransitionTime": self._store.now()})
             spec["nodeName"], pod["status"]["conditions"] = node, conditions
             return pod
 
         self._store.update(target.kind, target.key, change)
-        return Answer(201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+        return Answer(201, statuses.success())
 
     def _labels(self, namespace: str) -> Mapping[str, str]:
-        meta = self._store.get(kinds.NAMESPACE, ("", namespace))["metadata"]
-        return dict(meta.get("labels") or {})
+        return self._store.get(kinds.NAMESPACE, ("", namespace))["metadata"].get("labels") or {}
 
 
 def _built(build: Build, shown: Json) -> Json:
@@ -187,37 +177,45 @@ def _built(build: Build, shown: Json) -> Json:
     return decoding.as_object(body)
 
 
-def _confine(target: Target, new: Json, old: Json) -> Json:
+def _unknown_fields(target: Target, wanted: str, paths: list[str]) -> list[str]:
+    """Warnings of misspelt fields, as `fieldValidation` wants. Raises RefusedError where it wants an error."""
+    problems = [f'unknown field "{path}"' for path in paths]
+    if problems and wanted == "Strict":
+        kind = target.kind.kind
+        message = f'{kind} in version "{target.version}" cannot be handled as a {kind}: '
+        raise statuses.bad_request(f"{message}strict decoding error: {', '.join(problems)}")
+    return [] if wanted == "Ignore" else problems
+
+
+def _confine(target: Target, new: Json, old: Json | None) -> Json:
     """What a write to the object leaves to its status, and what a write to the status leaves to the object."""
-    meta, before = new["metadata"], old["metadata"]
+    if old is None:
+        if target.kind is not kinds.NODE and target.kind.subresources:
+            new.pop("status", None)
+        return new
+    meta, before = new.get("metadata") or {}, old["metadata"]
+    managed = {key: value for m in (before, meta) for key, value in m.items() if key == "managedFields"}
     if target.subresource == "status":
-        managed = {"managedFields": meta["managedFields"]} if "managedFields" in meta else {}
         kept = {**before, **managed, "resourceVersion": meta.get("resourceVersion")}
         status = {"status": new["status"]} if "status" in new else {}
         return {**{k: v for k, v in old.items() if k != "status"}, "metadata": kept, **status}
     if "status" in target.kind.subresources:
         new.pop("status", None)
         new |= {"status": old["status"]} if "status" in old else {}
-    if "managedFields" not in meta and "managedFields" in before:
-        meta["managedFields"] = before["managedFields"]
+    meta |= managed
     return new
 
 
-def _seconds(value: Any) -> int:
-    if not str(value).isdecimal():
-        raise statuses.bad_request(f"invalid gracePeriodSeconds: {value!r} is no number that is not negative")
-    return int(value)
-
-
-def _removal(request: Request) -> Removal:
-    options = decoding.read_object(request.body) if request.body else {}
+def _removal(call: Call) -> Removal:
+    options = call.object() if call.body else {}
     wanted = decoding.as_object(options.get("preconditions") or {})
-    grace = options.get("gracePeriodSeconds", request.query.get("gracePeriodSeconds"))
-    policy = options.get("propagationPolicy", request.query.get("propagationPolicy"))
+    grace = options.get("gracePeriodSeconds", call.query.get("gracePeriodSeconds"))
+    if grace is not None and not str(grace).isdecimal():
+        raise statuses.bad_request(f"invalid gracePeriodSeconds: {grace!r} is no number that is not negative")
     return Removal(
-        grace_seconds=None if grace is None else _seconds(grace),
+        grace_seconds=None if grace is None else int(grace),
         uid=wanted.get("uid"),
         resource_version=wanted.get("resourceVersion"),
-        orphan=policy == "Orphan",
-        dry_run=request.dry_run or "All" in (options.get("dryRun") or ()),
+        orphan=options.get("propagationPolicy", call.query.get("propagationPolicy")) == "Orphan",
+        dry_run=call.dry_run or "All" in (options.get("dryRun") or ()),
     )

@@ -90,3 +90,11 @@ def test_a_class_loses_the_name_of_its_extended_resource() -> None:
     value = api.DeviceClass(api.ObjectMeta("c"), extended_resource_name="a.b/c")
     assert api.kept_class(value, OPEN) == value
     assert api.kept_class(value, Kubernetes.release("1.34")).extended_resource_name is None
+
+
+def test_a_status_loses_the_reports_and_shares_of_gates_that_are_off() -> None:
+    result = api.AllocatedDevice("r", "d", "p", "gpu-0", admin_access=True, share_id="s", consumed_capacity={"m": ONE})
+    status = api.ClaimStatus(api.Allocation((result,), allocation_timestamp="now"), devices=({"driver": "d"},))
+    kept = api.kept_claim_status(status, Kubernetes.release("1.32"))
+    assert kept == api.ClaimStatus(api.Allocation((api.AllocatedDevice("r", "d", "p", "gpu-0"),)))
+    assert api.kept_claim_status(status, Kubernetes.release("1.37")) == status
