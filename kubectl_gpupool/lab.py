@@ -6,6 +6,8 @@ import argparse
 import importlib
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -42,17 +44,16 @@ def _up(parsed: argparse.Namespace, _: Flags) -> int:
     lab = _lab()
     words = [word for given in parsed.nodes or (",".join(DEFAULT_NODES),) for word in given.split(",") if word]
     started = time.monotonic()
-    try:
+    with _refusals(lab):
         result = lab.up(_home(parsed), lab.plan_nodes(words), parsed.kubernetes, lambda line: print(line, flush=True))
-    except lab.LabError as error:
-        raise CommandError(str(error)) from error
     print(f"ready after {time.monotonic() - started:.1f} s;  export KUBECONFIG={result.report['kubeconfig']}")
     return 0
 
 
 def _status(parsed: argparse.Namespace, _: Flags) -> int:
     lab = _lab()
-    result = lab.status(_home(parsed))
+    with _refusals(lab):
+        result = lab.status(_home(parsed))
     if parsed.output in ("json", "yaml"):
         print(outputs.dump({"running": result.running, **result.report}, parsed.output))
     elif not result.running:
@@ -61,19 +62,26 @@ def _status(parsed: argparse.Namespace, _: Flags) -> int:
         print(result.report.get("kubeconfig", ""))
     else:
         nodes = ", ".join(node["name"] for node in result.report.get("nodes", ()))
-        print(f"running: Kubernetes {result.report.get('kubernetes')}, nodes {nodes}")
+        state = "running" if result.report.get("ready") else "starting"
+        print(f"{state}: Kubernetes {result.report.get('kubernetes')}, nodes {nodes}")
         print(f"export KUBECONFIG={result.report.get('kubeconfig')}")
     return 0
 
 
 def _down(parsed: argparse.Namespace, _: Flags) -> int:
     lab = _lab()
-    try:
+    with _refusals(lab):
         ran = lab.down(_home(parsed))
-    except lab.LabError as error:
-        raise CommandError(str(error)) from error
     print("the lab is down" if ran else "no lab was running", file=sys.stderr)
     return 0
+
+
+@contextmanager
+def _refusals(lab: ModuleType) -> Iterator[None]:
+    try:
+        yield
+    except lab.LabError as error:
+        raise CommandError(str(error)) from error
 
 
 def _home(parsed: argparse.Namespace) -> Any:

@@ -65,7 +65,7 @@ def up(home: Home, nodes: Sequence[NodePlan], kubernetes: str, say: Callable[[st
         emulated = api.Kubernetes.release(kubernetes)
     except api.ApiError as error:
         raise LabError(str(error)) from error
-    with _held(home) as lock:
+    with _held(home) as lock, _usable(home):
         home.create(str(emulated), tuple(nodes))
         with home.log.open("ab") as log:
             supervisor = subprocess.Popen(  # noqa: S603 - our own program
@@ -89,17 +89,23 @@ def up(home: Home, nodes: Sequence[NodePlan], kubernetes: str, say: Callable[[st
 
 
 @contextmanager
+def _usable(home: Home) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise LabError(f"cannot use {home.path}: {error.strerror}; choose another --directory") from error
+
+
+@contextmanager
 def _held(home: Home) -> Iterator[int]:
     """The lock of a home that holds nothing. Raises LabError."""
-    try:
+    with _usable(home):
         home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = home.lock()
         if lock is None and not home.is_locked("supervisor.lock") and home.read(home.status):
             down(home)  # its supervisor was killed, plugins are left
             home.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = home.lock()
-    except OSError as error:
-        raise LabError(f"cannot use {home.path}: {error.strerror}; choose another --directory") from error
     if lock is None:
         raise LabError(f"a lab is running already in {home.path}; stop it first:  kubectl gpupool lab down")
     try:
@@ -131,24 +137,26 @@ def _wait_ready(home: Home, supervisor: subprocess.Popen[bytes], say: Callable[[
 
 
 def status(home: Home) -> Status:
-    """How the lab is."""
-    running = home.is_locked("supervisor.lock")
-    return Status(running, home.read(home.status) if running else {})
+    """How the lab is. Raises LabError."""
+    with _usable(home):
+        running = home.is_locked("supervisor.lock")
+        return Status(running, home.read(home.status) if running else {})
 
 
 def down(home: Home) -> bool:
     """Stop the lab and remove what it made; False where none ran (leftovers are removed all the same)."""
-    if not home.path.is_dir() or home.is_foreign():
-        return False
-    lock = home.lock()
-    running = lock is None
-    if lock is None:
-        lock = _end(home)
-    try:
-        home.remove()
-    finally:
-        os.close(lock)
-    return running
+    with _usable(home):
+        if not home.path.is_dir() or home.is_foreign():
+            return False
+        lock = home.lock()
+        running = lock is None
+        if lock is None:
+            lock = _end(home)
+        try:
+            home.remove()
+        finally:
+            os.close(lock)
+        return running
 
 
 def _end(home: Home) -> int:

@@ -18,6 +18,8 @@ from dradriver import api, cluster
 from dradriver.lab.labs import Lab
 from dradriver.lab.places import Home
 
+log = logging.getLogger(__name__)
+
 READY_POLL_SECONDS = 0.1
 REPORT_SECONDS = 1.0
 MOST_ENDS = 3
@@ -49,7 +51,10 @@ class Supervisor:
             self._say(f"API server of Kubernetes {self._lab.kubernetes} at {self._lab.server.url}")
             self._wait_ready()
             while not self.stopping.wait(REPORT_SECONDS):
-                self._report()
+                try:
+                    self._report()
+                except OSError as error:  # a full disk is no reason to end
+                    log.warning("cannot report error=%s", error)
         finally:
             self._lab.stop()
 

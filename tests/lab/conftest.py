@@ -308,14 +308,14 @@ class ScriptedDriver:
         self.told.append((status.plugin_registered, status.error))
         return pluginregistration_pb2.RegistrationStatusResponse()
 
-    def _called(self, method: str, request: Any) -> Iterator[tuple[Any, str | None]]:
+    def _called(self, method: str, request: Any) -> Iterator[tuple[Any, str]]:
         """Each claim to answer for, with its error ('' for none)."""
         self.calls.append((method, sorted(claim.name for claim in request.claims)))
         self.hold.wait(20)
         for claim in request.claims:
             scripted = self.failures.get((method, claim.name), [])
             error = scripted.pop(0) if scripted else ""
-            if error is not None:
+            if error is not None:  # else the claim is left out of the answer
                 yield claim, error
 
     def _prepare(self, request: Any) -> dra_v1_pb2.NodePrepareResourcesResponse:

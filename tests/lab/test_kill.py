@@ -175,7 +175,8 @@ class Observer:
         return found
 
     def _lost_or_given_twice(self, claims: list[dict[str, Any]], running: set[str]) -> list[str]:
-        found, holders = [], {}
+        found: list[str] = []
+        holders: dict[str, str] = {}
         for claim in claims:
             status, name = claim.get("status") or {}, claim["metadata"]["name"]
             if not any(entry["uid"] in running for entry in status.get("reservedFor") or ()):
@@ -219,7 +220,7 @@ class Observer:
         held: set[str] = set()
         replay = journal.decode((self._lab.places[node].state / "journal").read_bytes())
         for record in replay.records:
-            uid = str(record.get("uid") or record["claim"]["uid"])  # type: ignore[index]  # JSON
+            uid = str(record.get("uid") or record["claim"]["uid"])
             (held.add if record["kind"] == "prepared" else held.discard)(uid)
         return held
 
