@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dradriver import api
+from dradriver.allocator import Cluster
 from dradriver.explain.situations import Situation
 from dradriver.explain.surroundings import NodeState, Pod
 
@@ -23,11 +24,18 @@ class Considered:
     unwanted: Mapping[str, str] = field(default_factory=dict)
     reopened: tuple[api.Node, ...] = ()
     """The closed ones as nodes, for "and if they were opened?"."""
+    own: frozenset[tuple[str, str]] = frozenset()
+    """The claims that the pod has already, by namespace and name: they end with it, not before."""
 
     @property
     def everywhere(self) -> tuple[api.Node, ...]:
         """All nodes that are open or could be opened."""
         return (*self.open, *self.reopened)
+
+    def emptied(self, cluster: Cluster) -> Cluster:
+        """The cluster put right, in which only the pod's own claims hold anything."""
+        own = self.own
+        return cluster.repaired().without_claims(lambda c: (c.metadata.namespace, c.metadata.name) not in own)
 
     @property
     def excluded(self) -> dict[str, str]:
@@ -51,22 +59,23 @@ def consider(situation: Situation, pod: Pod | None) -> Considered:
             reopened.append(node)
         else:
             open_nodes.append(node)
-    return Considered(tuple(open_nodes), closed, unwanted, tuple(reopened))
+    own = frozenset((pod.namespace, claim) for claim in tied) if pod else frozenset()
+    return Considered(tuple(open_nodes), closed, unwanted, tuple(reopened), own)
 
 
-def _tied(situation: Situation, pod: Pod) -> dict[str, api.NodeSelector]:
-    """The nodes that the pod's allocated claims tie it to, by claim."""
+def _tied(situation: Situation, pod: Pod) -> dict[str, api.NodeSelector | None]:
+    """The claims of a pod that are allocated, and the nodes they tie it to; None for all."""
     claims = (situation.claim(pod.namespace, entry.claim) for entry in pod.claims if entry.claim)
     return {
         claim.metadata.name: claim.status.allocation.node_selector
         for claim in claims
-        if claim and claim.status.allocation and claim.status.allocation.node_selector
+        if claim and claim.status.allocation
     }
 
 
-def _unwanted(pod: Pod, node: api.Node, tied: Mapping[str, api.NodeSelector]) -> str | None:
+def _unwanted(pod: Pod, node: api.Node, tied: Mapping[str, api.NodeSelector | None]) -> str | None:
     for claim, selector in tied.items():
-        if not api.selects(selector, node):
+        if selector is not None and not api.selects(selector, node):
             return f"the pod's claim {claim} is allocated elsewhere"
     if pod.node and pod.node != node.name:
         return f"the pod is on {pod.node}"

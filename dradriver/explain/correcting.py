@@ -139,7 +139,9 @@ def _ended(question: Question) -> Iterator[Correction]:
     """Other claims that end: each that is enough by itself, else a smallest set of them."""
     if question.judgement.verdict is not Verdict.PENDING:
         return
-    candidates = holding.holders(question.findings)[:_MOST_HOLDERS]
+    found = holding.holders(question.findings)
+    own = {f"{namespace}/{name}" for namespace, name in question.considered.own}
+    candidates = [holder for holder in found if holding.name(holder.claim) not in own][:_MOST_HOLDERS]
     alone = [holder for holder in candidates if _fits_without(question, [holder])]
     for holder in alone[: MOST - 1]:
         yield _ending([holder])

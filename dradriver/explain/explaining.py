@@ -175,7 +175,7 @@ def _groupings(
     """The best groups for each request, where the verdict is about them."""
     if judgement.cause or judgement.verdict in _NOT_GROUPED:
         return ()
-    empty = allocator.assess(situation.cluster.repaired().emptied(), claim, considered.everywhere)
+    empty = allocator.assess(considered.emptied(situation.cluster), claim, considered.everywhere)
     found = (
         grouping.group(situation.cluster, claim, name, empty.requests[name], assessment.requests[name])
         for name in assessment.requests

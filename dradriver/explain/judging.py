@@ -86,7 +86,7 @@ def _by_allocation(cluster: Cluster, claims: Sequence[api.ResourceClaim], consid
     right = fit(cluster.repaired(), considered.everywhere, claims)
     if right.node is not None:
         return _blocked(cluster, claims, considered, now, right.node)
-    empty = fit(cluster.repaired().emptied(), considered.everywhere, claims)
+    empty = fit(considered.emptied(cluster), considered.everywhere, claims)
     if empty.node is not None:
         return Judgement(Verdict.PENDING, node=empty.node)
     if now.undecided or right.undecided or empty.undecided:
@@ -122,7 +122,7 @@ def _impossible(cluster: Cluster, claims: Sequence[api.ResourceClaim], considere
         cause = "no driver has published a device; see whether its pods run: kubectl get resourceslices"
         return Judgement(Verdict.IMPOSSIBLE, Code.NO_DEVICES_PUBLISHED, cause)
     left_out = [cluster.nodes[name] for name in considered.unwanted]
-    elsewhere = fit(cluster.repaired().emptied(), left_out, claims).node
+    elsewhere = fit(considered.emptied(cluster), left_out, claims).node
     if elsewhere is not None:
         cause = f"only nodes that the pod leaves out could do it: {elsewhere}, since {considered.unwanted[elsewhere]}"
         return Judgement(Verdict.IMPOSSIBLE, Code.NODES_LEFT_OUT, cause, elsewhere)

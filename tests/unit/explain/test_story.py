@@ -65,8 +65,7 @@ def test_eight_bridged_in_pairs_are_impossible_and_the_group_there_is_is_named(s
     claim = _claim(story, "eight-h100-nvl")
     assert (claim.verdict, claim.code) == (Verdict.IMPOSSIBLE, Code.NO_SUCH_GROUP)
     assert claim.because == (
-        "request gpus needs 8 devices that agree on nvlinkDomain; "
-        "the largest group has 2 (h100-nvl-4.nvl0 and 1 more)",
+        "request gpus needs 8 devices that agree on nvlinkDomain; the largest group has 2 (h100-nvl-4.nvl0 and 1 more)",
     )
     assert claim.corrections[0].change == "ask for 2 in place of 8"
     assert claim.corrections[0].path == "spec.devices.requests[0].exactly.count"

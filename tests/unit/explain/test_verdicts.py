@@ -13,7 +13,7 @@ from dradriver.explain import Code, NodeState, Verdict
 
 
 @pytest.fixture
-def told(scene: Any) -> Any:
+def told() -> Any:
     """Verdict, code and reasons of a claim in a situation."""
 
     def told(situation: explain.Situation, claim: Any, pod: Any = None) -> tuple[Verdict, Code | None, str]:
@@ -83,9 +83,7 @@ def test_an_unknown_class_blocks_with_no_device_of_it(scene: Any) -> None:
     situation = scene.situation(scene.slice("n1", scene.device("a")))
     explanation = explain.explain_claim(situation, scene.claim(scene.request(device_class="gpus")))
     assert (explanation.verdict, explanation.code) == (Verdict.BLOCKED, Code.CLASS_MISSING)
-    assert [(b.reason, b.detail) for b in explanation.devices] == [
-        (Reason.CLASS_SELECTOR, "class gpus does not exist")
-    ]
+    assert [(b.reason, b.detail) for b in explanation.devices] == [(Reason.CLASS_SELECTOR, "class gpus does not exist")]
     (correction,) = explanation.corrections
     assert (correction.change, correction.path) == (
         "write gpu in place of gpus",
