@@ -138,12 +138,13 @@ class Kubelet:
 
     def _plugin_changed(self, driver: str, connected: bool) -> None:  # noqa: FBT001 - the registry's callback
         with self._lock:
-            timer = self._wipes.pop(driver, None)
-            if timer:
+            timer = self._wipes.get(driver)
+            if timer and connected:
                 timer.cancel()
+                del self._wipes[driver]
         if connected:
             self._loop.wake()
-        else:
+        elif timer is None:
             self._wipe_later(driver, f"spec.nodeName={self._node},spec.driver={driver}", self._wipe_seconds)
 
     def _wipe_later(self, driver: str, selector: str, seconds: float) -> None:
@@ -155,6 +156,8 @@ class Kubelet:
                 timer.start()
 
     def _wipe(self, driver: str, selector: str) -> None:
+        with self._lock:
+            self._wipes.pop(driver, None)
         path = f"{self._served.prefix}/resourceslices"
         try:
             slices, _ = self._connection.list(path, field_selector=selector)

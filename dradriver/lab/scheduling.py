@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 COMPONENT = "default-scheduler"
 MOST_CONSUMERS = 256
+ELSEWHERE = "resourceclaim not available on the node"
 
 
 class NotQueuedError(Exception):
@@ -82,6 +83,8 @@ class Scheduler:
                 log.debug("pod is not queued pod=%s/%s reason=%s", *objects.key(pod), reason)
             except UnschedulableError as reason:
                 self._say(pod, str(reason))
+            except cluster.InvalidError as error:  # a claim was deleted since, or the allocation is one too many
+                self._say(pod, f"running PreBind plugins: {error}")
             except (api.ApiError, KeyError, TypeError, ValueError) as error:
                 # As everywhere in the lab: one odd object must not stop the others.
                 log.exception("cannot schedule pod=%s/%s", *objects.key(pod))
@@ -123,7 +126,8 @@ class Scheduler:
                 # As in kube-scheduler: an error ends the search for this pod, on all nodes.
                 raise UnschedulableError(f"running Filter plugins: {answer.message}")
             refusals["cannot allocate all claims"] += 1
-        self._free_one(pod, claims)
+        if refusals[ELSEWHERE]:
+            self._free_one(pod, claims)
         parts = ", ".join(f"{count} {refusal}" for refusal, count in sorted(refusals.items()))
         raise UnschedulableError(f"0/{len(nodes)} nodes are available: {parts or 'there are none'}.")
 
@@ -280,5 +284,5 @@ def _elsewhere(claims: Sequence[api.ResourceClaim], node: api.Node) -> str | Non
     for claim in claims:
         allocation = claim.status.allocation
         if allocation and allocation.node_selector and not api.selects(allocation.node_selector, node):
-            return "resourceclaim not available on the node"
+            return ELSEWHERE
     return None

@@ -261,7 +261,6 @@ def kill_one(lab: Any, calls: Calls, rng: random.Random) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.timeout(180)
 def test_node_plugins_survive_kill_9_at_random_points(
     start_lab: Callable[..., Any],
     as_person: Callable[..., Any],
