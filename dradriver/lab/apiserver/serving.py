@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import select
@@ -71,11 +72,9 @@ class ApiServer:
         endpoints = Endpoints(kubernetes, self._store, authorizer, reader, logs)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificates.certificate, certificates.key)
-        self._server = _Server(("127.0.0.1", port), context, endpoints)
-        self._stopping = threading.Event()
-        self._threads = (
-            threading.Thread(target=self._server.serve_forever, args=(0.1,), name="apiserver", daemon=True),
-            threading.Thread(target=self._sweep, name="apiserver-namespaces", daemon=True),
+        self._server = _Server(("127.0.0.1", port), context, endpoints, self._store.sweep)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(_SWEEP_SECONDS,), name="apiserver", daemon=True
         )
 
     @property
@@ -85,24 +84,16 @@ class ApiServer:
 
     def start(self) -> None:
         """Begin to answer."""
-        for thread in self._threads:
-            thread.start()
+        self._thread.start()
 
     def stop(self) -> None:
         """Stop: watches end, connections are cut, threads are waited for (bounded)."""
-        self._stopping.set()
         self._store.close()
-        if self._threads[0].is_alive():
+        if self._thread.is_alive():
             self._server.shutdown()
+            self._thread.join(_STOP_SECONDS)
         self._server.server_close()
-        for thread in self._threads:
-            if thread.is_alive():
-                thread.join(_STOP_SECONDS)
         self._server.cut(_STOP_SECONDS)
-
-    def _sweep(self) -> None:
-        while not self._stopping.wait(_SWEEP_SECONDS):
-            self._store.sweep()
 
     def compact(self) -> None:
         """Forget the history of changes, as etcd's compaction does: watches that resume get 410."""
@@ -111,13 +102,14 @@ class ApiServer:
 
 class _Server(ThreadingHTTPServer):
     request_queue_size = 128
-    daemon_threads = True
 
-    def __init__(self, address: tuple[str, int], context: ssl.SSLContext, endpoints: Endpoints) -> None:
+    def __init__(
+        self, address: tuple[str, int], context: ssl.SSLContext, endpoints: Endpoints, sweep: Callable[[], None]
+    ) -> None:
         self.endpoints = endpoints
+        self.service_actions = sweep  # type: ignore[method-assign]  # called by serve_forever in each of its rounds
         self._context = context
-        self._connections: dict[threading.Thread, socket.socket] = {}
-        self._guard = threading.Lock()
+        self._open: dict[socket.socket, threading.Thread] = {}
         super().__init__(address, _Connection)
 
     def get_request(self) -> tuple[ssl.SSLSocket, Any]:
@@ -125,37 +117,29 @@ class _Server(ThreadingHTTPServer):
         # The handshake is left to the connection's own thread: a silent client must not hold up the others.
         return self._context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False), address
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        with self._guard:
-            if len(self._connections) >= _MOST_CONNECTIONS:
-                _LOG.warning("too many connections most=%d", _MOST_CONNECTIONS)
-                self.shutdown_request(request)
-                return
-            thread = threading.Thread(target=self._serve, args=(request, client_address), daemon=True)
-            self._connections[thread] = request
-            thread.start()
+    def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002 - as the base class has it
+        return len(self._open) < _MOST_CONNECTIONS
 
-    def _serve(self, request: Any, client_address: Any) -> None:
-        try:
-            self.process_request_thread(request, client_address)
-        finally:
-            with self._guard:
-                self._connections.pop(threading.current_thread(), None)
+    def process_request(self, request: Any, client_address: Any) -> None:
+        thread = threading.Thread(target=self.process_request_thread, args=(request, client_address), daemon=True)
+        self._open[request] = thread
+        thread.start()
+
+    def shutdown_request(self, request: Any) -> None:
+        self._open.pop(request, None)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - as the base class has it
         _LOG.debug("connection broken", exc_info=True)
 
     def cut(self, seconds: float) -> None:
         """End every connection and wait for its thread."""
-        with self._guard:
-            open_now = dict(self._connections)
-        deadline = time.monotonic() + seconds
-        for connection in open_now.values():
-            try:
+        left = list(self._open.items())
+        for connection, _ in left:
+            with contextlib.suppress(OSError):
                 socket.socket.shutdown(connection, socket.SHUT_RDWR)  # the plain socket: the thread still owns the TLS
-            except OSError:
-                continue
-        for thread in open_now:
+        deadline = time.monotonic() + seconds
+        for _, thread in left:
             thread.join(max(0.0, deadline - time.monotonic()))
 
 

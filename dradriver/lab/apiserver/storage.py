@@ -202,9 +202,9 @@ class Store:
         The latter a moment after their deletion was asked for: `kubectl delete -f` names the contents too.
         """
         with self._lock:
-            for key, event in list(self._objects[kinds.EVENT].items()):
-                if event["metadata"]["creationTimestamp"] < self.now(-_EVENT_SECONDS):
-                    self._remove(kinds.EVENT, key)
+            events, oldest = self._objects[kinds.EVENT], self.now(-_EVENT_SECONDS)
+            while events and events[key := next(iter(events))]["metadata"]["creationTimestamp"] < oldest:
+                self._remove(kinds.EVENT, key)
             latest = self.now(-_NAMESPACE_SECONDS)
             for (_, name), namespace in list(self._objects[kinds.NAMESPACE].items()):
                 if _ending(namespace) and namespace["metadata"]["deletionTimestamp"] <= latest:

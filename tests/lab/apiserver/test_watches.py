@@ -106,7 +106,7 @@ def test_stop_ends_open_watches_at_once(apiserver: Any) -> None:
     thread.join(5)
     assert not thread.is_alive()
     assert time.monotonic() - started < 2
-    assert not [t for t in threading.enumerate() if "_serve" in t.name or t.name.startswith("apiserver")]
+    assert not [t for t in threading.enumerate() if "process_request" in t.name or t.name.startswith("apiserver")]
 
 
 def test_sixty_watches_all_see_a_change(apiserver: Any) -> None:
