@@ -35,18 +35,19 @@ SETTLE_SECONDS = 45
 
 
 class Traffic:
-    """Pods and claims that come and go, in a thread of its own."""
+    """Pods and claims that come and go, in a thread of its own; `check` looks for what is never to be, at each step."""
 
-    def __init__(self, objects: Any, rng: random.Random) -> None:
+    def __init__(self, objects: Any, rng: random.Random, check: Callable[[], list[str]]) -> None:
         self._objects = objects
         self._rng = rng
+        self._check = check
         self._pods: dict[str, str | None] = {}
         """Pods that exist, and the claim to delete with each."""
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.made = 0
-        self.errors: list[Exception] = []
+        self.errors: list[object] = []
 
     def start(self) -> None:
         self._thread.start()
@@ -70,8 +71,10 @@ class Traffic:
             try:
                 with self._lock:
                     self._step()
+                self.errors += self._check()
             except Exception as error:  # noqa: BLE001 - the test asserts that there was none
                 self.errors.append(error)
+            if self.errors:
                 return
 
     def _step(self) -> None:
@@ -278,13 +281,12 @@ def test_node_plugins_survive_kill_9_at_random_points(
     for name, count in (("one", 1), ("two", 2)):
         objects.add_template(name, objects.wanted(count))
     observer = Observer(lab, objects)
-    traffic = Traffic(objects, traffic_rng)
+    traffic = Traffic(objects, traffic_rng, observer.held_twice)
     started = time.monotonic()
     traffic.start()
     try:
         for number in range(1, rounds + 1):
             kill_one(lab, calls, rng)
-            assert not observer.held_twice()
             assert not traffic.errors
             if number % ROUNDS_BETWEEN_CHECKS == 0:
                 with traffic.paused():
