@@ -31,15 +31,17 @@ def describe(path: str, kubernetes: api.Kubernetes) -> Json | None:
         case ["api"]:
             return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
         case ["apis"]:
-            return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(kubernetes)]}
-        case ["apis", kinds.RESOURCE_GROUP]:
-            return {"kind": "APIGroup", "apiVersion": "v1", **_group(kubernetes)}
+            groups = [_group(group, kubernetes) for group in kinds.GROUPS if group]
+            return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+        case ["apis", group] if group and group in kinds.GROUPS:
+            return {"kind": "APIGroup", "apiVersion": "v1", **_group(group, kubernetes)}
         case ["api", "v1"]:
             return _resources("", "v1")
         case ["apis", group, version] if version in kinds.served_versions(group, kubernetes):
             return _resources(group, version)
         case ["openapi", "v3"]:
-            paths = ["api/v1", *(f"apis/{kinds.RESOURCE_GROUP}/{v}" for v in kubernetes.served)]
+            served = [(group, v) for group in kinds.GROUPS for v in kinds.served_versions(group, kubernetes)]
+            paths = [f"apis/{group}/{version}" if group else f"api/{version}" for group, version in served]
             return {"paths": {p: {"serverRelativeURL": f"/openapi/v3/{p}?hash={kubernetes}"} for p in paths}}
         case ["openapi", "v3", "api", "v1"]:
             return _openapi("", "v1", kubernetes)
@@ -52,9 +54,9 @@ def _version(kubernetes: api.Kubernetes) -> Json:
     return {"major": "1", "minor": str(kubernetes.minor), "gitVersion": f"v{kubernetes}.0", "platform": "linux/amd64"}
 
 
-def _group(kubernetes: api.Kubernetes) -> Json:
-    name = kinds.RESOURCE_GROUP
-    versions = [{"groupVersion": f"{name}/{version}", "version": str(version)} for version in kubernetes.served]
+def _group(name: str, kubernetes: api.Kubernetes) -> Json:
+    served = kinds.served_versions(name, kubernetes)
+    versions = [{"groupVersion": f"{name}/{version}", "version": str(version)} for version in served]
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 

@@ -29,43 +29,23 @@ class Kind:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
-    def storage_version(self) -> str:
-        """The apiVersion of stored objects."""
-        return f"{self.group}/v1" if self.group else "v1"
-
-    @property
     def fields(self) -> tuple[str, ...]:
         """Fields that field selectors may name."""
         return ("metadata.name", *(("metadata.namespace",) if self.namespaced else ()), *self.selectable)
 
 
+_EVENT_FIELDS = (
+    *(f"involvedObject.{field}" for field in ("apiVersion", "kind", "namespace", "name", "uid", "fieldPath")),
+    *("reason", "type", "reportingComponent"),
+)
+_SLICE_FIELDS = ("spec.nodeName", "spec.driver")
+_POD_FIELDS = ("spec.nodeName", "spec.schedulerName", "status.phase")
+
 NAMESPACE = Kind("Namespace", "namespaces", short_names=("ns",), namespaced=False, subresources=("status",))
 NODE = Kind("Node", "nodes", short_names=("no",), namespaced=False, subresources=("status",))
-POD = Kind(
-    "Pod",
-    "pods",
-    short_names=("po",),
-    subresources=("status", "binding", "log"),
-    selectable=("spec.nodeName", "spec.schedulerName", "status.phase"),
-)
-EVENT = Kind(
-    "Event",
-    "events",
-    short_names=("ev",),
-    selectable=(
-        *(f"involvedObject.{key}" for key in ("apiVersion", "kind", "namespace", "name", "uid", "fieldPath")),
-        "reason",
-        "type",
-        "reportingComponent",
-    ),
-)
-SLICE = Kind(
-    "ResourceSlice",
-    "resourceslices",
-    RESOURCE_GROUP,
-    namespaced=False,
-    selectable=("spec.nodeName", "spec.driver"),
-)
+POD = Kind("Pod", "pods", short_names=("po",), subresources=("status", "binding", "log"), selectable=_POD_FIELDS)
+EVENT = Kind("Event", "events", short_names=("ev",), selectable=_EVENT_FIELDS)
+SLICE = Kind("ResourceSlice", "resourceslices", RESOURCE_GROUP, namespaced=False, selectable=_SLICE_FIELDS)
 CLAIM = Kind("ResourceClaim", "resourceclaims", RESOURCE_GROUP, subresources=("status",))
 TEMPLATE = Kind("ResourceClaimTemplate", "resourceclaimtemplates", RESOURCE_GROUP)
 CLASS = Kind("DeviceClass", "deviceclasses", RESOURCE_GROUP, namespaced=False)
@@ -78,6 +58,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("ServiceAccount", "serviceaccounts", short_names=("sa",)),
     Kind("ConfigMap", "configmaps", short_names=("cm",)),
     Kind("Secret", "secrets", selectable=("type",)),
+    Kind("Lease", "leases", "coordination.k8s.io"),
     Kind("ResourceQuota", "resourcequotas", short_names=("quota",), subresources=("status",)),
     SLICE,
     CLAIM,
@@ -86,11 +67,14 @@ KINDS: tuple[Kind, ...] = (
 )
 
 
+GROUPS = tuple(dict.fromkeys(kind.group for kind in KINDS))
+
+
 def served_versions(group: str, kubernetes: api.Kubernetes) -> tuple[str, ...]:
     """Versions of a group that this Kubernetes serves, preferred first; empty for an unknown group."""
     if group == RESOURCE_GROUP:
         return tuple(kubernetes.served)
-    return ("v1",) if not group else ()
+    return ("v1",) if group in GROUPS else ()
 
 
 def find_kind(group: str, plural: str) -> Kind | None:

@@ -66,7 +66,7 @@ class Rules:
             raise statuses.invalid(kind, new["metadata"].get("name", ""), problems)
 
     def _problems(self, kind: Kind, new: Json, old: Json | None) -> Iterator[Problem]:
-        yield from _check_name(new["metadata"])
+        yield from _check_metadata(new["metadata"], (old or {}).get("metadata") or {})
         if kind is kinds.POD:
             yield from _check_pod(new, old)
         if kind.group != kinds.RESOURCE_GROUP:
@@ -119,7 +119,11 @@ class Rules:
             yield Problem(path, f"Forbidden: {why}")
 
 
-def _check_name(meta: Mapping[str, Any]) -> Iterator[Problem]:
+def _check_metadata(meta: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[Problem]:
+    added = set(meta.get("finalizers") or ()) - set(old.get("finalizers") or ())
+    if added and "deletionTimestamp" in old:
+        why = f"no new finalizers can be added if the object is being deleted, found new finalizers {sorted(added)}"
+        yield Problem("metadata.finalizers", f"Forbidden: {why}")
     name = meta.get("name") or meta.get("generateName")
     if not name:
         yield Problem("metadata.name", "Required value: name or generateName is required")

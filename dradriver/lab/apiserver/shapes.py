@@ -291,6 +291,9 @@ Event -- Something that happened to an object.
   eventTime: time
   reportingComponent: string
   *
+Lease -- Who leads, and since when.
+  metadata: ObjectMeta
+  spec: any
 ServiceAccount -- An identity for pods.
   metadata: ObjectMeta
   *

@@ -34,7 +34,7 @@ def json_of(server: Any, *arguments: str) -> Any:
 
 def test_version_and_resources_are_discovered(apiserver: Any) -> None:
     assert "Server Version: v1.37.0" in apiserver.kubectl("version").stdout
-    assert "resource.k8s.io/v1\nv1\n" in apiserver.kubectl("api-versions").stdout
+    assert apiserver.kubectl("api-versions").stdout == "coordination.k8s.io/v1\nresource.k8s.io/v1\nv1\n"
     assert apiserver.kubectl("api-resources", "--namespaced=false", "-o", "name").stdout.split() == [
         "namespaces",
         "nodes",
@@ -56,6 +56,15 @@ def test_a_claim_is_applied_shown_and_deleted(apiserver: Any) -> None:
     assert "Allocation Mode:" in apiserver.kubectl("describe", "resourceclaim", "training").stdout
     apiserver.kubectl("delete", "resourceclaim", "training")
     assert "No resources found" in apiserver.kubectl("get", "resourceclaims").stderr
+
+
+def test_a_node_is_described(apiserver: Any) -> None:
+    apiserver.connect().create("/api/v1/nodes", {"metadata": {"name": "node-a"}})
+    lease = {"metadata": {"name": "node-a"}, "spec": {"holderIdentity": "node-a"}}
+    apiserver.connect().create("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases", lease)
+    described = apiserver.kubectl("describe", "node", "node-a")
+    assert "HolderIdentity:  node-a" in described.stdout
+    assert not described.stderr
 
 
 def test_a_misspelt_field_is_reported(apiserver: Any) -> None:
@@ -144,7 +153,7 @@ def test_explain_shows_fields_of_the_served_version(apiserver: Any) -> None:
 
 @pytest.mark.parametrize("apiserver", ["1.32"], indirect=True)
 def test_an_old_server_serves_v1beta1_alone(apiserver: Any) -> None:
-    assert apiserver.kubectl("api-versions").stdout == "resource.k8s.io/v1beta1\nv1\n"
+    assert apiserver.kubectl("api-versions").stdout == "coordination.k8s.io/v1\nresource.k8s.io/v1beta1\nv1\n"
     flat = "deviceClassName: gpu.gpupool.dev"
     apiserver.kubectl("apply", "-f", "-", stdin=CLAIM.format(version="v1beta1", request=flat))
     claim = json_of(apiserver, "resourceclaim", "training")

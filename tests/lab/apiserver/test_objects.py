@@ -299,3 +299,29 @@ def test_a_parameter_that_is_none_is_refused(apiserver: Any, query: str) -> None
     with Client(apiserver) as client:
         code, answer = client.send("GET", f"{CONFIGS}?{query}")
     assert code == 400, answer
+
+
+def test_no_finalizer_is_added_to_an_object_that_goes(apiserver: Any) -> None:
+    connection = apiserver.connect()
+    connection.create(CONFIGS, config(finalizers=["example.com/hold"]))
+    connection.delete(f"{CONFIGS}/config")
+    with pytest.raises(cluster.InvalidError, match="no new finalizers can be added if the object is being deleted"):
+        connection.merge(f"{CONFIGS}/config", {"metadata": {"finalizers": ["example.com/hold", "example.com/more"]}})
+
+
+def test_deletion_is_asked_for_and_never_written(apiserver: Any) -> None:
+    connection = apiserver.connect()
+    times = {"deletionTimestamp": "2026-01-01T00:00:00Z", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    made = connection.create(CONFIGS, config(**times))
+    assert "deletionTimestamp" not in made["metadata"]
+    assert connection.merge(f"{CONFIGS}/config", {"metadata": times}) == made
+
+
+def test_a_collection_is_deleted_with_dependents_inside_it(apiserver: Any) -> None:
+    connection = apiserver.connect()
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a"}
+    owner["uid"] = connection.create(CONFIGS, config("a"))["metadata"]["uid"]
+    connection.create(CONFIGS, config("b", ownerReferences=[owner]))
+    with Client(apiserver) as client:
+        assert client.send("DELETE", CONFIGS)[0] == 200
+    assert connection.list(CONFIGS)[0] == []

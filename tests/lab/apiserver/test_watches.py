@@ -129,3 +129,8 @@ def test_sixty_watches_all_see_a_change(apiserver: Any) -> None:
     for thread in threads:
         thread.join(10)
     assert seen == ["another"] * 60
+
+
+def test_a_version_of_an_earlier_server_is_gone(apiserver: Any) -> None:
+    with pytest.raises(cluster.GoneError, match="too old resource version"):
+        watch(apiserver.connect(), "1000000")
