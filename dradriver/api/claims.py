@@ -11,7 +11,7 @@ from dradriver.api.metadata import UID, ObjectMeta
 from dradriver.api.nodes import NodeSelector
 from dradriver.api.quantity import Quantity
 from dradriver.api.slices import DeviceID
-from dradriver.api.taints import Toleration
+from dradriver.api.taints import Taint, Toleration
 
 POD_CLAIM_NAME_ANNOTATION = "resource.kubernetes.io/pod-claim-name"
 DELETE_PROTECTION_FINALIZER = "resource.kubernetes.io/delete-protection"
@@ -184,6 +184,29 @@ class ResourceClaimTemplate:
     spec: ClaimSpec
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTaintSelector:
+    """Which devices a rule taints: those for which everything given holds, so all devices where nothing is given.
+
+    `device_class_name` and `selectors` exist in 1.33 and 1.34 alone.
+    """
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+    device_class_name: str | None = None
+    selectors: tuple[Selector, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTaintRule:
+    """A taint that administrators put on devices; without a selector it is on none."""
+
+    metadata: ObjectMeta
+    taint: Taint
+    selector: DeviceTaintSelector | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,11 @@ class NodeSelector:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What allocation needs to know of a node."""
+    """What allocation needs to know of a node; `declared_features` are those of its status."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    declared_features: tuple[str, ...] = ()
 
 
 def selects(selector: NodeSelector, node: Node) -> bool:

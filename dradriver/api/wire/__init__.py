@@ -11,12 +11,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from dradriver.api.claims import Allocation, DeviceClass, ResourceClaim, ResourceClaimTemplate
+from dradriver.api.claims import (
+    Allocation,
+    DeviceClass,
+    DeviceTaintRule,
+    ResourceClaim,
+    ResourceClaimTemplate,
+)
 from dradriver.api.errors import WireError
 from dradriver.api.slices import ResourceSlice
 from dradriver.api.versions import GROUP as GROUP
 from dradriver.api.versions import ApiVersion as ApiVersion
-from dradriver.api.wire.claims import ALLOCATION, CLAIM, CLASS, TEMPLATE
+from dradriver.api.wire.claims import ALLOCATION, CLAIM, CLASS, TAINT_RULE, TEMPLATE
 from dradriver.api.wire.devices import SLICE
 from dradriver.api.wire.shapes import Shape, ShapeError, as_object, at, expected
 
@@ -60,6 +66,15 @@ def read_template(data: JsonObject, version: ApiVersion | None = None) -> Resour
 def read_class(data: JsonObject, version: ApiVersion | None = None) -> DeviceClass:
     """Read a DeviceClass. Raises WireError with the path of what is wrong."""
     value: DeviceClass = _read(data, version, "DeviceClass")
+    return value
+
+
+def read_taint_rule(data: JsonObject) -> DeviceTaintRule:
+    """Read a DeviceTaintRule, alike in all versions. Raises WireError with the path of what is wrong."""
+    try:
+        value: DeviceTaintRule = TAINT_RULE.read(data)
+    except ShapeError as error:
+        raise WireError(error.path or "DeviceTaintRule", str(error)) from error
     return value
 
 

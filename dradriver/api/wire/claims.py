@@ -19,6 +19,8 @@ from dradriver.api.claims import (
     DeviceConstraint,
     DeviceRequest,
     DeviceSubRequest,
+    DeviceTaintRule,
+    DeviceTaintSelector,
     ExactDeviceRequest,
     OpaqueConfiguration,
     ResourceClaim,
@@ -26,6 +28,7 @@ from dradriver.api.claims import (
     Selector,
 )
 from dradriver.api.versions import ApiVersion
+from dradriver.api.wire.devices import TAINT
 from dradriver.api.wire.objects import METADATA, NODE_SELECTOR, STRINGS, TEXTS_BY_KEY, TOLERATIONS
 from dradriver.api.wire.shapes import (
     BOOLEAN,
@@ -248,6 +251,29 @@ CLAIM: Final = {version: _claim(spec) for version, spec in _SPECS.items()}
 TEMPLATE: Final = {version: _template(spec) for version, spec in _SPECS.items()}
 
 
+TAINT_RULE: Final = Shape(
+    DeviceTaintRule,
+    Field("metadata", "metadata", METADATA, missing=METADATA.read({}), always=True),
+    Group(
+        "spec",
+        Fields(
+            required("taint", "taint", TAINT),
+            Field(
+                "selector",
+                "deviceSelector",
+                Shape(
+                    DeviceTaintSelector,
+                    Field("driver", "driver", STRING, optional=True),
+                    Field("pool", "pool", STRING, optional=True),
+                    Field("device", "device", STRING, optional=True),
+                    Field("device_class_name", "deviceClassName", STRING, optional=True),
+                    _SELECTORS,
+                ),
+            ),
+        ),
+        always=True,
+    ),
+)
 CLASS: Final = Shape(
     DeviceClass,
     Field("metadata", "metadata", METADATA, missing=METADATA.read({}), always=True),

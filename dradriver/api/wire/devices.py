@@ -115,7 +115,7 @@ _CAPACITY: Final = Shape(
         ),
     ),
 )
-_TAINT: Final = Shape(
+TAINT: Final = Shape(
     Taint,
     Field("key", "key", STRING, missing="", always=True),
     Field("value", "value", STRING),
@@ -142,7 +142,7 @@ _DEVICE_FIELDS: Final = (
     Field("node_name", "nodeName", STRING),
     Field("node_selector", "nodeSelector", NODE_SELECTOR),
     Field("all_nodes", "allNodes", BOOLEAN),
-    Field("taints", "taints", ListOf(_TAINT, identity=("key",))),
+    Field("taints", "taints", ListOf(TAINT, identity=("key",))),
     Field("binds_to_node", "bindsToNode", BOOLEAN),
     Field("binding_conditions", "bindingConditions", STRINGS),
     Field("binding_failure_conditions", "bindingFailureConditions", STRINGS),
@@ -174,6 +174,7 @@ def _slice(device: Shape) -> Shape:
                 Field("per_device_node_selection", "perDeviceNodeSelection", BOOLEAN),
                 Field("devices", "devices", ListOf(device, identity=("name",))),
                 Field("shared_counters", "sharedCounters", ListOf(_COUNTER_SET, identity=("name",))),
+                Field("skip_node_operations", "skipNodeOperations", STRINGS),
             ),
             always=True,
         ),
