@@ -27,6 +27,8 @@ DETAILED = (
     Reason.PICKED_FOR_OTHER_REQUEST,
 )  # fmt: skip
 """Buckets whose detail is not told elsewhere."""
+ROOM = 65
+"""Columns for what is said of a bucket beside its reason."""
 OLD_SECONDS = 300
 
 
@@ -91,7 +93,9 @@ def _where(bucket: explain.Bucket) -> str:
     parts = [f"{pool}/{names[0]}" if len(names) == 1 else f"{pool} x{len(names)}" for pool, names in pools.items()]
     more = len(parts) - MOST_NAMED
     named = ", ".join(parts[:MOST_NAMED]) + (f", {more} more pool{'s' * (more > 1)}" if more > 0 else "")
-    return named + (f" ({bucket.detail})" if bucket.detail and bucket.reason in DETAILED else "")
+    with_detail = f"{named} ({bucket.detail})"
+    # A row is one line; what does not fit it is in `-o json`.
+    return with_detail if bucket.detail and bucket.reason in DETAILED and len(with_detail) <= ROOM else named
 
 
 def _expressions(expressions: Sequence[Expression], signs: Signs) -> Iterator[str]:

@@ -7,6 +7,7 @@ before or after the command's name. Absent flags leave no attribute behind; `Fla
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NoReturn
 
@@ -45,7 +46,20 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that raises UsageError where argparse would exit with status 2, and shortens nothing."""
 
     def __init__(self, **settings: Any) -> None:
+        self._intermixed = False
         super().__init__(allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
+
+    def parse_known_args(  # type: ignore[override]  # the overloads of argparse say the same
+        self, args: Sequence[str] | None = None, namespace: Any = None
+    ) -> tuple[Any, list[str]]:
+        """Parse with flags between the other words, as kubectl allows it; argparse by itself does not."""
+        if self._intermixed or self._subparsers is not None:
+            return super().parse_known_args(args, namespace)
+        self._intermixed = True  # the next call calls this one again
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._intermixed = False
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong and where help is."""

@@ -38,7 +38,7 @@ TITLES = {
     Code.CLASS_MISSING: "no such device class",
     Code.EXPRESSION_REFUSED: "CEL does not compile",
     Code.TOO_MANY_DEVICES: "more than 32 devices",
-    Code.SELECTED_BY_NONE: "no device meets the selectors",
+    Code.SELECTED_BY_NONE: "no device selected",
     Code.SELECTOR_ERRS: "a selector fails",
     Code.CLAIM_NOT_GENERATED: "no such claim",
     Code.REQUEST_REFUSED: "request refused",

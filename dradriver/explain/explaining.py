@@ -104,21 +104,21 @@ def _absent(situation: Situation, pod: Pod, entry: PodClaim) -> ClaimExplanation
     name = name or ""
     missing = situation.missing.get("ResourceClaimTemplate" if entry.template else "ResourceClaim")
     if missing:
-        code, verdict, because = Code.NOT_READABLE, Verdict.UNKNOWN, f"{kind} {name} is not known: {missing}"
+        code, verdict, because = Code.NOT_READABLE, Verdict.UNKNOWN, [f"{kind} {name} is not known: {missing}"]
     else:
         values = situation.templates if entry.template else situation.claims
         there = [v.metadata.name for v in values if v.metadata.namespace == pod.namespace]
         near = get_close_matches(name, there, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
         code, verdict = Code.CLAIM_NOT_GENERATED, Verdict.BLOCKED
-        because = f"{kind} {pod.namespace}/{name}, which the pod names, does not exist{hint}"
+        because = [f"{kind} {pod.namespace}/{name}, which the pod names, does not exist"]
+        because += [f"did you mean {near[0]}?"] if near else []
     return ClaimExplanation(
         pod.namespace,
         entry.claim or entry.name,
         verdict,
         code,
         reasoning.ABSENT,
-        (because,),
+        tuple(because),
         evidence=_evidence(situation, pod),
         pods=(str(pod),),
     )

@@ -28,7 +28,7 @@ class Judgement:
 
     verdict: Verdict
     code: Code | None = None
-    cause: str = ""
+    cause: tuple[str, ...] = ()
     node: str | None = None
 
 
@@ -68,11 +68,11 @@ def judge(situation: Situation, claims: Sequence[api.ResourceClaim], considered:
     """Judge the unallocated claims of one pod together."""
     for kind in NEEDED_KINDS:
         if kind in situation.missing:
-            return Judgement(Verdict.UNKNOWN, Code.NOT_READABLE, f"{kind}s are not known: {situation.missing[kind]}")
+            return Judgement(Verdict.UNKNOWN, Code.NOT_READABLE, (f"{kind}s are not known: {situation.missing[kind]}",))
     judgement = misconfigured(situation.cluster, claims) or _by_allocation(situation.cluster, claims, considered)
     unseen = situation.missing.get("ResourceClaim")
     if unseen and judgement.verdict in (Verdict.FITS, Verdict.PENDING):
-        return Judgement(Verdict.UNKNOWN, Code.NOT_READABLE, f"who holds devices is not known: {unseen}")
+        return Judgement(Verdict.UNKNOWN, Code.NOT_READABLE, (f"who holds devices is not known: {unseen}",))
     return judgement
 
 
@@ -82,7 +82,7 @@ def _by_allocation(cluster: Cluster, claims: Sequence[api.ResourceClaim], consid
         return Judgement(Verdict.FITS, node=now.node)
     if now.node is None and (pool := _in_flux(cluster, claims)) is not None:
         cause = f"pool {pool} is being published: its devices are not all known yet"
-        return Judgement(Verdict.UNKNOWN, Code.POOL_IN_FLUX, cause)
+        return Judgement(Verdict.UNKNOWN, Code.POOL_IN_FLUX, (cause,))
     right = fit(cluster.repaired(), considered.everywhere, claims)
     if right.node is not None:
         return _blocked(cluster, claims, considered, now, right.node)
@@ -90,7 +90,7 @@ def _by_allocation(cluster: Cluster, claims: Sequence[api.ResourceClaim], consid
     if empty.node is not None:
         return Judgement(Verdict.PENDING, node=empty.node)
     if now.undecided or right.undecided or empty.undecided:
-        return Judgement(Verdict.UNKNOWN, Code.SEARCH_TOO_LONG, "there are too many combinations to try them all")
+        return Judgement(Verdict.UNKNOWN, Code.SEARCH_TOO_LONG, ("there are too many combinations to try them all",))
     return _impossible(cluster, claims, considered, empty)
 
 
@@ -102,32 +102,33 @@ def _blocked(
     taints = cluster.repaired(pools=False, selectors=False)
     if now.failure is not None and (now.node or fit(selectors, considered.open, claims).node):
         if now.failure.device is None:
-            return Judgement(Verdict.BLOCKED, Code.REQUEST_REFUSED, now.failure.message, node)
+            return Judgement(Verdict.BLOCKED, Code.REQUEST_REFUSED, (now.failure.message,), node)
         cause = f"a selector fails on {now.failure.device}, and the scheduler then gives up the pod"
-        return Judgement(Verdict.BLOCKED, Code.SELECTOR_ERRS, cause, node)
+        return Judgement(Verdict.BLOCKED, Code.SELECTOR_ERRS, (cause,), node)
     if fitting := fit(taints, considered.open, claims).node:
-        return Judgement(Verdict.BLOCKED, Code.DEVICE_TAINTED, "", fitting)
+        return Judgement(Verdict.BLOCKED, Code.DEVICE_TAINTED, (), fitting)
     if fitting := fit(cluster.repaired(taints=False, selectors=False), considered.open, claims).node:
         broken = next((p for p in cluster.pools if p.invalid and fitting in (p.node, p.name)), None)
         cause = f"pool {broken.id} is invalid: {broken.invalid}" if broken else "a pool is invalid"
-        return Judgement(Verdict.BLOCKED, Code.POOL_INVALID, cause, fitting)
+        return Judgement(Verdict.BLOCKED, Code.POOL_INVALID, (cause,), fitting)
     fitting = fit(cluster, considered.reopened, claims).node or node
     if fitting in considered.closed:
-        return Judgement(Verdict.BLOCKED, Code.NODE_CLOSED, f"node {fitting} is {considered.closed[fitting]}", fitting)
-    return Judgement(Verdict.BLOCKED, Code.DEVICE_TAINTED, "", fitting)
+        cause = f"node {fitting} is {considered.closed[fitting]}"
+        return Judgement(Verdict.BLOCKED, Code.NODE_CLOSED, (cause,), fitting)
+    return Judgement(Verdict.BLOCKED, Code.DEVICE_TAINTED, (), fitting)
 
 
 def _impossible(cluster: Cluster, claims: Sequence[api.ResourceClaim], considered: Considered, empty: Fit) -> Judgement:
     if not cluster.devices:
-        cause = "no driver has published a device; see whether its pods run: kubectl get resourceslices"
-        return Judgement(Verdict.IMPOSSIBLE, Code.NO_DEVICES_PUBLISHED, cause)
+        causes = ("no driver has published a device", "see whether its pods run: kubectl get resourceslices")
+        return Judgement(Verdict.IMPOSSIBLE, Code.NO_DEVICES_PUBLISHED, causes)
     left_out = [cluster.nodes[name] for name in considered.unwanted]
     elsewhere = fit(considered.emptied(cluster), left_out, claims).node
     if elsewhere is not None:
         cause = f"only nodes that the pod leaves out could do it: {elsewhere}, since {considered.unwanted[elsewhere]}"
-        return Judgement(Verdict.IMPOSSIBLE, Code.NODES_LEFT_OUT, cause, elsewhere)
+        return Judgement(Verdict.IMPOSSIBLE, Code.NODES_LEFT_OUT, (cause,), elsewhere)
     if empty.failure is not None:
-        return Judgement(Verdict.IMPOSSIBLE, Code.REQUEST_REFUSED, empty.failure.message)
+        return Judgement(Verdict.IMPOSSIBLE, Code.REQUEST_REFUSED, (empty.failure.message,))
     return Judgement(Verdict.IMPOSSIBLE)
 
 
@@ -163,14 +164,14 @@ def misconfigured(cluster: Cluster, claims: Sequence[api.ResourceClaim]) -> Judg
             options = _options(request)
             if not options:
                 cause = f"request {request.name} is of a kind this version does not know"
-                return Judgement(Verdict.BLOCKED, Code.REQUEST_REFUSED, cause)
+                return Judgement(Verdict.BLOCKED, Code.REQUEST_REFUSED, (cause,))
             for option in options:
                 if judgement := _option(cluster, request.name, option):
                     return judgement
             asked += min(o.count if o.allocation_mode == api.AllocationMode.EXACT_COUNT else 1 for o in options)
         if asked > MOST_DEVICES:
             cause = f"it asks for {asked} devices, and a claim gets at most {MOST_DEVICES}"
-            return Judgement(Verdict.BLOCKED, Code.TOO_MANY_DEVICES, cause)
+            return Judgement(Verdict.BLOCKED, Code.TOO_MANY_DEVICES, (cause,))
     return None
 
 
@@ -182,14 +183,14 @@ def _option(cluster: Cluster, request: str, option: api.ExactDeviceRequest | api
     device_class = cluster.classes.get(option.device_class_name)
     if device_class is None:
         known = ", ".join(sorted(cluster.classes)) or "none"
-        cause = f"request {request} names class {option.device_class_name}, which is not one of: {known}"
-        return Judgement(Verdict.BLOCKED, Code.CLASS_MISSING, cause)
+        cause = f"request {request} names class {option.device_class_name}, which does not exist"
+        return Judgement(Verdict.BLOCKED, Code.CLASS_MISSING, (cause, f"there are: {known}"))
     sources = [(f"class {option.device_class_name}", s) for s in device_class.selectors]
     sources += [(f"request {request}", s) for s in option.selectors]
     for where, selector in sources:
         if selector.expression is None:
-            return Judgement(Verdict.BLOCKED, Code.REQUEST_REFUSED, f"{where} has a selector of an unknown kind")
+            return Judgement(Verdict.BLOCKED, Code.REQUEST_REFUSED, (f"{where} has a selector of an unknown kind",))
         error = cluster.selectors.program(selector.expression)
         if isinstance(error, cel.CompileError):
-            return Judgement(Verdict.BLOCKED, Code.EXPRESSION_REFUSED, f"a selector of {where}: {error}")
+            return Judgement(Verdict.BLOCKED, Code.EXPRESSION_REFUSED, (f"a selector of {where}: {error}",))
     return None

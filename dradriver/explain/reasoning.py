@@ -60,13 +60,13 @@ def reason(judgement: Judgement, groupings: Sequence[Grouping], assessment: Asse
     if judgement.code in _MISCONFIGURED and verdict is Verdict.BLOCKED:
         headline = _MISCONFIGURED[judgement.code]
     if judgement.cause:
-        return Reasoning(headline, (judgement.cause,), judgement.code)
+        return Reasoning(headline, judgement.cause, judgement.code)
     if verdict is Verdict.BLOCKED:
         return Reasoning(headline, _tainted(merged), judgement.code)
     short = [g for g in groupings if _best(g, verdict) < g.wanted]
     if not short:
         return Reasoning(headline, _together(groupings, merged, verdict), _together_code(verdict))
-    sentences = [_sentence(g, verdict) for g in short[:MOST_NAMED]]
+    sentences = [sentence for g in short[:MOST_NAMED] for sentence in _sentences(g, verdict)]
     if not short[0].groups:
         sentences += _erring(assessment.requests[short[0].request])
     if verdict is Verdict.PENDING:
@@ -80,21 +80,23 @@ def _best(grouping: Grouping, verdict: Verdict) -> int:
     return max((len(g.devices) for g in grouping.groups), default=0)
 
 
-def _sentence(grouping: Grouping, verdict: Verdict) -> str:
-    wanted, most = grouping.wanted, grouping.groups[0] if grouping.groups else None
+def _sentences(grouping: Grouping, verdict: Verdict) -> tuple[str, str]:
+    """What a request asks, and what there is."""
+    wanted = grouping.wanted
     asked = f"request {grouping.request} needs {_devices(wanted)}"
-    if most is None:
-        lacking = f" that has {_short(grouping.attribute)}" if grouping.attribute else ""
-        return f"{asked}; no device passes its selectors{lacking}"
-    agreeing = f"that agree on {_short(grouping.attribute)}" if grouping.attribute else "on one node"
-    asked = f"{asked} {agreeing}" if wanted > 1 else asked
+    if wanted > 1:
+        asked += f" that agree on {_short(grouping.attribute)}" if grouping.attribute else " on one node"
+    if not grouping.groups:
+        lacking = f" and has {_short(grouping.attribute)}" if grouping.attribute else ""
+        return asked, f"no device passes its selectors{lacking}"
     if verdict is Verdict.PENDING:
-        return f"{asked}; of the {len(most.devices)} in {most.name} {len(most.free) or 'none'} are free"
+        most = grouping.groups[0]
+        return asked, f"of the {len(most.devices)} in {most.name} {len(most.free) or 'none'} are free"
     largest = max(grouping.groups, key=lambda g: len(g.devices))
     alike = sum(len(g.devices) == len(largest.devices) for g in grouping.groups) - 1
     more = f" and {alike} more" if alike else ""
-    kind = "group has" if grouping.attribute else "node has"
-    return f"{asked}; the largest {kind} {len(largest.devices)} ({largest.name}{more})"
+    kind = "group" if grouping.attribute else "node"
+    return asked, f"the largest {kind} has {len(largest.devices)} ({largest.name}{more})"
 
 
 def _erring(findings: Mapping[api.DeviceID, Finding]) -> list[str]:
@@ -146,9 +148,9 @@ def _together(
     groupings: Sequence[Grouping], merged: Mapping[api.DeviceID, Finding], verdict: Verdict
 ) -> tuple[str, ...]:
     names = ", ".join(f"{g.request} ({g.wanted})" for g in groupings)
-    sentence = f"each request could be met by itself, but not all of them on one node: {names}"
+    sentence = f"each request could be met by itself, but not all on one node: {names}"
     if not groupings:
-        sentence = "it asks for all devices that pass its selectors, on one node"
+        sentence = "it asks for all devices of a node that pass its selectors"
     held = Counter(holding.name(h.claim) for finding in merged.values() for h in finding.holders)
     if verdict is Verdict.PENDING and held:
         said = ", ".join(f"claim {name} with {count}" for name, count in held.most_common(MOST_NAMED))

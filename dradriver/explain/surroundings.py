@@ -131,9 +131,10 @@ def read_refusal(data: Json) -> Refusal | None:
 
 def _get(data: Json, path: str, kind: type[T]) -> T | None:
     value: Any = data
-    for key in path.split("."):
+    keys = path.split(".")
+    for depth, key in enumerate(keys):
         if not isinstance(value, Mapping):
-            raise _wrong(data, path, data, "a mapping on the way")
+            raise _wrong(data, ".".join(keys[:depth]), value, "a mapping")
         value = value.get(key)
         if value is None:
             return None

@@ -42,7 +42,8 @@ def test_six_of_eight_wait_for_the_claim_that_holds_four(story: explain.Situatio
     (claim,) = _pod(story, "finetune").claims
     assert (claim.verdict, claim.code) == (Verdict.PENDING, Code.GROUP_HELD_BY_OTHERS)
     assert claim.because == (
-        "request gpus needs 6 devices that agree on nvlinkDomain; of the 8 in hgx-h100.nvl0 4 are free",
+        "request gpus needs 6 devices that agree on nvlinkDomain",
+        "of the 8 in hgx-h100.nvl0 4 are free",
         "in the way: claim story/train-gpus-4kq7d of pod story/train with 4",
     )
     assert {(held.claim, held.pod) for held in claim.holders} == {("story/train-gpus-4kq7d", "story/train")}
@@ -65,7 +66,8 @@ def test_eight_bridged_in_pairs_are_impossible_and_the_group_there_is_is_named(s
     claim = _claim(story, "eight-h100-nvl")
     assert (claim.verdict, claim.code) == (Verdict.IMPOSSIBLE, Code.NO_SUCH_GROUP)
     assert claim.because == (
-        "request gpus needs 8 devices that agree on nvlinkDomain; the largest group has 2 (h100-nvl-4.nvl0 and 1 more)",
+        "request gpus needs 8 devices that agree on nvlinkDomain",
+        "the largest group has 2 (h100-nvl-4.nvl0 and 1 more)",
     )
     assert claim.corrections[0].change == "ask for 2 in place of 8"
     assert claim.corrections[0].path == "spec.devices.requests[0].exactly.count"
