@@ -25,12 +25,10 @@ HEADLINES = {
 ABSENT = "is not there"
 """The headline for a claim that a pod names and nobody made."""
 
-_MISCONFIGURED = {
-    Code.CLASS_MISSING: "names a class that does not exist",
-    Code.EXPRESSION_REFUSED: "has an expression that does not compile",
-    Code.TOO_MANY_DEVICES: "asks for too many devices",
-    Code.REQUEST_REFUSED: "asks for what the scheduler refuses",
-}
+AS_WRITTEN = "cannot be allocated as written"
+"""The headline for what no state of the cluster can mend."""
+
+_MISCONFIGURED = (Code.CLASS_MISSING, Code.EXPRESSION_REFUSED, Code.TOO_MANY_DEVICES, Code.REQUEST_REFUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ def reason(judgement: Judgement, groupings: Sequence[Grouping], assessment: Asse
         return Reasoning(f"fits on node {judgement.node}", (), None)
     headline = HEADLINES[verdict]
     if judgement.code in _MISCONFIGURED and verdict is Verdict.BLOCKED:
-        headline = _MISCONFIGURED[judgement.code]
+        headline = AS_WRITTEN
     if judgement.cause:
         return Reasoning(headline, judgement.cause, judgement.code)
     if verdict is Verdict.BLOCKED:
@@ -80,7 +78,7 @@ def _best(grouping: Grouping, verdict: Verdict) -> int:
     return max((len(g.devices) for g in grouping.groups), default=0)
 
 
-def _sentences(grouping: Grouping, verdict: Verdict) -> tuple[str, str]:
+def _sentences(grouping: Grouping, verdict: Verdict) -> tuple[str, ...]:
     """What a request asks, and what there is."""
     wanted = grouping.wanted
     asked = f"request {grouping.request} needs {_devices(wanted)}"
@@ -88,7 +86,7 @@ def _sentences(grouping: Grouping, verdict: Verdict) -> tuple[str, str]:
         asked += f" that agree on {_short(grouping.attribute)}" if grouping.attribute else " on one node"
     if not grouping.groups:
         lacking = f" and has {_short(grouping.attribute)}" if grouping.attribute else ""
-        return asked, f"no device passes its selectors{lacking}"
+        return (f"{asked}, and no device passes its selectors{lacking}",)
     if verdict is Verdict.PENDING:
         most = grouping.groups[0]
         return asked, f"of the {len(most.devices)} in {most.name} {len(most.free) or 'none'} are free"
