@@ -1,0 +1,180 @@
+"""Real clusters: a control plane of each version, a node on which pods run, our plugin there on described hardware."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from dradriver import api, cluster
+from dradriver.lab import identities
+from dradriver.lab.plugins import PluginProcess
+from dradriver.lab.realcluster import accounts, binaries, building, images
+from dradriver.lab.realcluster.configuring import Places
+from dradriver.lab.realcluster.controlplanes import ControlPlane
+from dradriver.lab.realcluster.nodes import Node
+
+DRIVER = "gpu.gpupool.dev"
+SLEEP = ["/bin/sh", "-c", "trap 'exit 0' TERM; sleep 3600 & wait"]
+AWAIT_SECONDS = 90.0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.cluster)
+
+
+@dataclass
+class RealCluster:
+    """One control plane, one node called `gpu-node`, our plugin there; `kubectl` speaks as the administrator."""
+
+    control_plane: ControlPlane
+    node: Node
+    directory: Path
+    description: str
+    plugin: PluginProcess = field(init=False)
+    served: cluster.Served = field(init=False)
+
+    @property
+    def admin(self) -> cluster.Connection:
+        return self.control_plane.admin
+
+    def start(self) -> None:
+        self.control_plane.start()
+        self.served = cluster.discover(self.admin)
+        self.node.start()
+        identity = accounts.bind_service_account(self.admin, identities.plugin(self.node.name, DRIVER))
+        self.plugin = PluginProcess(self.node.name, self.flags(identity), self.directory / "plugin.log")
+        self.plugin.start()
+
+    def stop(self) -> None:
+        if hasattr(self, "plugin"):
+            self.plugin.stop()
+        try:
+            self.node.stop()
+        finally:
+            self.control_plane.stop()
+
+    def flags(self, identity: identities.Identity) -> dict[str, object]:
+        return {
+            "node-name": self.node.name,
+            "kubeconfig": self.control_plane.write_kubeconfig(identity),
+            "plugins-dir": self.node.places.plugins,
+            "registrar-dir": self.node.places.registry,
+            "cdi-dir": self.node.places.cdi,
+            "state-dir": self.directory / "plugin-state",
+            "dev-root": self.directory / "root",
+            "nvml": self.description,
+        }
+
+    def slices(self) -> list[dict[str, Any]]:
+        found, _ = self.admin.list(f"{self.served.prefix}/resourceslices")
+        return [each for each in found if each["spec"]["driver"] == DRIVER]
+
+    def devices(self) -> list[str]:
+        return [device["name"] for each in self.slices() for device in each["spec"].get("devices") or ()]
+
+    def kubectl(self, *arguments: str, stdin: str = "") -> str:
+        environment = {**os.environ, "KUBECONFIG": str(self.control_plane.kubeconfigs["admin"])}
+        done = subprocess.run(
+            [Path(sys.executable).with_name("kubectl"), *arguments],
+            input=stdin,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def apply(self, manifest: Path, *, label: str | None = None) -> list[dict[str, Any]]:
+        """Apply a manifest in the version that is served, pods with an image that is there and sleeps."""
+        objects = [each for each in yaml.safe_load_all(manifest.read_text()) if each]
+        if label:
+            key, value = label.split("=")
+            objects = [each for each in objects if each["metadata"].get("labels", {}).get(key) == value]
+        objects = [self._runnable(each) for each in objects]
+        self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+        return objects
+
+    def _runnable(self, body: dict[str, Any]) -> dict[str, Any]:
+        if body["kind"] == "Pod":
+            for container in body["spec"]["containers"]:
+                container.update(image=images.IMAGE, imagePullPolicy="Never", command=SLEEP)
+            return body
+        if not body["apiVersion"].startswith(api.wire.GROUP):
+            return body
+        value = api.wire.read(body)
+        if isinstance(value, api.DeviceClass):
+            written = api.wire.write_class(value, self.served.resource)
+        elif isinstance(value, api.ResourceClaimTemplate):
+            written = api.wire.write_template(value, self.served.resource)
+        else:
+            assert isinstance(value, api.ResourceClaim)
+            written = api.wire.write_claim(value, self.served.resource)
+        return {**written, "metadata": body["metadata"]}
+
+    def eventually(self, condition: Callable[[], Any], awaited: str, seconds: float = AWAIT_SECONDS) -> Any:
+        """What `condition` gives once that is true; what happened, where it never is."""
+        until = time.monotonic() + seconds
+        while not (found := condition()):
+            if time.monotonic() > until:
+                events = self.kubectl("get", "events", "-A", "--sort-by=.metadata.creationTimestamp")
+                log = (self.directory / "plugin.log").read_text()[-3000:]
+                pytest.fail(f"not within {seconds:.0f} s: {awaited}\n{events}\n{log}")
+            time.sleep(0.1)
+        return found
+
+    def pod(self, namespace: str, name: str) -> dict[str, Any] | None:
+        try:
+            return self.admin.get(f"/api/v1/namespaces/{namespace}/pods/{name}")
+        except cluster.NotFoundError:
+            return None
+
+    def cdi_files(self) -> list[dict[str, Any]]:
+        return [json.loads(path.read_text()) for path in sorted(self.node.places.cdi.glob("*.json"))]
+
+
+@pytest.fixture(
+    scope="session", params=[pytest.param(minor, id=version) for minor, version in building.VERSIONS.items()]
+)
+def real_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
+    programs, containers = binaries.kubernetes(request.param, print), binaries.containers(print)
+    directory = tmp_path_factory.mktemp(f"cluster-{request.param}")
+    short = Path(tempfile.mkdtemp(prefix="gpupool-"))
+    places = Places(directory / "node", short, directory / "cdi")
+    for made in (directory / "control-plane", places.base):
+        made.mkdir(mode=0o700)
+    name = "gpu-node"
+    kubelet = identities.kubelet(name)
+    control_plane = ControlPlane(programs, directory / "control-plane", [kubelet])
+    node = Node(
+        name,
+        programs,
+        containers,
+        places,
+        kubeconfig=control_plane.kubeconfigs[kubelet.name],
+        credentials=control_plane.credentials,
+        admin=control_plane.admin,
+        feature_gates=control_plane.gates,
+    )
+    made = RealCluster(control_plane, node, directory, "hgx-h100")
+    try:
+        made.start()
+        yield made
+    finally:
+        made.stop()
+        shutil.rmtree(short)
