@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from dradriver import api
 from dradriver.lab.apiserver import kinds, statuses
-from dradriver.lab.apiserver.addressing import Target
+from dradriver.lab.apiserver.requesting import Target
 from dradriver.lab.apiserver.statuses import RefusedError
 from dradriver.lab.identities import Identity
 

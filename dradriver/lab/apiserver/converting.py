@@ -10,7 +10,7 @@ from dradriver import api
 from dradriver.api import wire
 from dradriver.api.validation import Problem
 from dradriver.lab.apiserver import kinds, statuses
-from dradriver.lab.apiserver.addressing import Target
+from dradriver.lab.apiserver.requesting import Target
 from dradriver.lab.apiserver.schemas import Schemas
 
 Json: TypeAlias = dict[str, Any]

@@ -7,10 +7,9 @@ from typing import TypeAlias
 
 from dradriver import api
 from dradriver.lab.apiserver import decoding, discovery, statuses
-from dradriver.lab.apiserver.addressing import find_target
 from dradriver.lab.apiserver.authorizing import Authorizer
 from dradriver.lab.apiserver.reading import Reader
-from dradriver.lab.apiserver.requesting import Answer, Call
+from dradriver.lab.apiserver.requesting import Answer, Call, find_target
 from dradriver.lab.apiserver.storage import Json, Store
 from dradriver.lab.apiserver.writing import Writer
 from dradriver.lab.identities import Identity

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import base64
-import itertools
 import json
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
-from dradriver.lab.apiserver import converting, statuses, tables, watching
+from dradriver.lab.apiserver import converting, statuses, tables
 from dradriver.lab.apiserver.requesting import Answer, Call
-from dradriver.lab.apiserver.storage import Json, Key, Store
+from dradriver.lab.apiserver.selecting import Test
+from dradriver.lab.apiserver.storage import Change, Json, Key, Store
+
+Event: TypeAlias = Json
 
 _LONGEST_WATCH_SECONDS = 3600
+_TICK_SECONDS = 2.0  # how often a silent watch lets its connection notice that the client is gone
 
 
 class Reader:
@@ -60,33 +64,77 @@ class Reader:
         return Answer(200, {"kind": kind, "apiVersion": target.api_version, "metadata": meta, "items": items})
 
     def watch(self, call: Call) -> Answer:
-        """What happens to a collection from a version on."""
-        wish = watching.Wish(
-            call.target.kind,
-            call.test(),
-            version=call.number("resourceVersion"),
-            initial_end=call.query.get("sendInitialEvents") == "true",
-            bookmarks=call.query.get("allowWatchBookmarks") == "true",
-            seconds=min(call.number("timeoutSeconds") or _LONGEST_WATCH_SECONDS, _LONGEST_WATCH_SECONDS),
-        )
-        events = watching.watch(self._store, wish, self._bookmark_seconds, self._clock)
+        """What happens to a collection from a version on, as a stream."""
+        seconds = min(call.number("timeoutSeconds") or _LONGEST_WATCH_SECONDS, _LONGEST_WATCH_SECONDS)
+        events = self._events(call, call.test(), call.number("resourceVersion"), self._clock() + seconds)
         return Answer(200, self._shown_events(call, events))
 
-    def _shown_events(self, call: Call, events: Iterator[Json | None]) -> Iterator[Json | None]:
-        first = itertools.chain([True], itertools.repeat(False))
+    def _events(self, call: Call, test: Test, version: int, end: float) -> Iterator[Event | None]:
+        """Events of stored objects in the order of their versions; None at times when there is nothing to say.
+
+        Without a version (0) it begins with what is there; it ends when time is up or the history is too short.
+        """
+        kind, marked = call.target.kind, self._clock()
+        initial_end = call.query.get("sendInitialEvents") == "true"
+        bookmarks = call.query.get("allowWatchBookmarks") == "true"
+        if not version or initial_end:
+            found, version = self._store.items(kind)
+            yield from (_event("ADDED", obj) for _, obj in found if test(obj))
+            if initial_end:
+                yield _bookmark(version, annotations={"k8s.io/initial-events-end": "true"})
+        while (left := end - self._clock()) > 0:
+            try:
+                news = self._store.changes(kind, version, min(left, _TICK_SECONDS, self._bookmark_seconds))
+            except statuses.RefusedError as error:
+                yield _event("ERROR", error.status())
+                return
+            if news is None:
+                return
+            changes, version = news
+            yield from (event for change in changes if (event := _seen(change, test)))
+            if bookmarks and self._clock() - marked >= self._bookmark_seconds:
+                marked = self._clock()
+                yield _bookmark(version)
+            elif not changes:
+                yield None
+        if bookmarks:
+            yield _bookmark(version)
+
+    def _shown_events(self, call: Call, events: Iterator[Event | None]) -> Iterator[Event | None]:
+        header = True
         for event in events:
             if event is None or event["type"] == "ERROR":
                 yield event
                 continue
             obj = event["object"]
             if event["type"] == "BOOKMARK":
-                obj |= {"kind": call.target.kind.kind, "apiVersion": call.target.api_version}
+                obj = {"kind": call.target.kind.kind, "apiVersion": call.target.api_version, **obj}
             else:
                 obj = converting.show(call.target, obj)
                 if call.as_table:
                     meta = {"resourceVersion": obj["metadata"]["resourceVersion"]}
-                    obj = self._table(call, [obj], meta, header=next(first))
-            yield {**event, "object": obj}
+                    obj = self._table(call, [obj], meta, header=header)
+                    header = False
+            yield _event(event["type"], obj)
+
+
+def _event(kind: str, obj: Json) -> Event:
+    return {"type": kind, "object": obj}
+
+
+def _bookmark(version: int, **meta: Json) -> Event:
+    return _event("BOOKMARK", {"metadata": {"resourceVersion": str(version), **meta}})
+
+
+def _seen(change: Change, test: Test) -> Event | None:
+    """What a change is to a watcher who sees only what passes a test."""
+    before = change.old is not None and test(change.old)
+    if change.new is not None and test(change.new):
+        return _event("MODIFIED" if before else "ADDED", change.new)
+    if change.old is not None and before:
+        meta = {**change.old["metadata"], "resourceVersion": str(change.version)}
+        return _event("DELETED", {**change.old, "metadata": meta})
+    return None
 
 
 def _write_token(version: int, after: Key) -> str:

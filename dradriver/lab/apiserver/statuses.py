@@ -77,7 +77,7 @@ def forbidden(kind: Kind, name: str, why: str) -> RefusedError:
 def invalid(kind: Kind, name: str, problems: Sequence[api.validation.Problem]) -> RefusedError:
     """422: the content breaks rules, each named with its field."""
     lines = [f"{problem.path}: {problem.message}" for problem in problems]
-    causes = [{"reason": _cause(p.message), "message": p.message, "field": p.path} for p in problems]
+    causes = [{"message": problem.message, "field": problem.path} for problem in problems]
     group = f".{kind.group}" if kind.group else ""
     text = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
     details = {**_details(kind, name), "kind": kind.kind, "causes": causes}
@@ -91,18 +91,3 @@ def expired(version: int, oldest: int) -> RefusedError:
 
 def _details(kind: Kind, name: str) -> dict[str, Any]:
     return {"name": name, "kind": kind.plural} | ({"group": kind.group} if kind.group else {})
-
-
-_CAUSES = {
-    "Required value": "FieldValueRequired",
-    "Duplicate value": "FieldValueDuplicate",
-    "Unsupported value": "FieldValueNotSupported",
-    "Forbidden": "FieldValueForbidden",
-    "Too long": "FieldValueTooLong",
-    "Too many": "FieldValueTooMany",
-    "Not found": "FieldValueNotFound",
-}
-
-
-def _cause(message: str) -> str:
-    return next((reason for prefix, reason in _CAUSES.items() if message.startswith(prefix)), "FieldValueInvalid")

@@ -34,12 +34,11 @@ _NAMESPACE_SECONDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One write: `old` is None for a creation, `new` is None for a removal (`last` then has the final state)."""
+    """One write: `old` is None for a creation, `new` for a removal."""
 
     version: int
     old: Json | None
     new: Json | None
-    last: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +215,13 @@ class Store:
         self._version += 1
         new["metadata"]["resourceVersion"] = str(self._version)
         self._objects[kind][key] = new
-        self._record(kind, Change(self._version, old, new, new))
+        self._record(kind, Change(self._version, old, new))
 
     def _remove(self, kind: Kind, key: Key, *, orphan: bool = False) -> Json:
         old = self._objects[kind].pop(key)
         self._version += 1
         last = {**old, "metadata": {**old["metadata"], "resourceVersion": str(self._version)}}
-        self._record(kind, Change(self._version, old, None, last))
+        self._record(kind, Change(self._version, old, None))
         if not orphan:
             self._collect(old["metadata"]["uid"])
         namespace = self._objects[kinds.NAMESPACE].get(("", key[0]))

@@ -13,10 +13,9 @@ from typing import Any, TypeAlias
 
 from dradriver import api
 from dradriver.lab.apiserver import applying, converting, decoding, kinds, statuses
-from dradriver.lab.apiserver.addressing import Target
 from dradriver.lab.apiserver.authorizing import Authorizer
 from dradriver.lab.apiserver.reading import Reader
-from dradriver.lab.apiserver.requesting import Answer, Call
+from dradriver.lab.apiserver.requesting import Answer, Call, Target
 from dradriver.lab.apiserver.rules import Rules
 from dradriver.lab.apiserver.schemas import FieldType, Schemas
 from dradriver.lab.apiserver.storage import Json, Removal, Store
