@@ -80,7 +80,7 @@ class Traffic:
     def _step(self) -> None:
         full = len(self._pods) / MOST_PODS
         if self._rng.random() < full:
-            self._delete(self._rng.choice(list(self._pods)), force=self._rng.random() < 0.25)
+            self._delete(self._rng.choice(list(self._pods)), force=self._rng.random() < 0.5)
         else:
             self._create()
 
@@ -166,6 +166,7 @@ class Observer:
 
     def problems(self) -> list[str]:
         """What is not as it should be once everything has come to rest."""
+        assert not (twice := self.held_twice()), "\n".join(twice)
         pods, _ = self._objects.connection.list(self._objects.pods)
         claims, _ = self._objects.connection.list(self._objects.claims)
         found = [f"pod {pod['metadata']['name']} is not settled" for pod in pods if not _settled(pod)]
