@@ -33,6 +33,13 @@ test: $(READY) ## run the tests
 soak: $(READY) ## kill the node plugins 200 times at random points (minutes; reported in docs/soak.md)
 	$(BIN)/pytest tests/lab/test_kill.py --rounds 200 --timeout 3000
 
+kube: $(READY) ## build a real Kubernetes of three versions into ~/.cache/gpupool (needs Go; minutes, once)
+	@$(BIN)/python -m dradriver.lab.realcluster
+
+test-cluster: $(READY) ## run the tests that need real clusters (needs Go and root)
+	@$(BIN)/python -m dradriver.lab.realcluster --pods
+	$(BIN)/pytest tests/cluster -m cluster --timeout 600
+
 lint: $(READY) ## ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -59,4 +66,4 @@ lock: ## lock the packages anew (needs uv)
 clean: ## remove what the other targets made in the tree
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 
-.PHONY: help setup demo demo-down test soak lint fmt type layers check protocol lock clean
+.PHONY: help setup demo demo-down test soak kube test-cluster lint fmt type layers check protocol lock clean

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
-import struct
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from dradriver.lab.realcluster import building
+from dradriver.lab.realcluster import building, needs
 from dradriver.lab.realcluster.errors import MissingError
 
 ASSETS = "KUBEBUILDER_ASSETS"
 _ASSET_NAMES = ("etcd", "kube-apiserver")
-_ASK_SECONDS = 30.0
-_PT_INTERP = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +64,9 @@ def kubernetes(minor: str, say: building.Say) -> Kubernetes:
 
 def containers(say: building.Say) -> Containers:
     """containerd, runc and a busybox for the pods. Raises MissingError and BuildError as `kubernetes` does."""
-    busybox = _static_busybox()
+    busybox = needs.static_busybox()
+    if busybox is None:
+        raise MissingError("; ".join(needs.missing_for_pods()))
     built = building.build(building.containers(), say)
     return Containers(built, built / "containerd", built / "ctr", built / "runc", busybox)
 
@@ -81,28 +79,13 @@ def _assets(minor: str, say: building.Say) -> Path | None:
     if not all(os.access(directory / name, os.X_OK) for name in _ASSET_NAMES):
         raise MissingError(f"{ASSETS}={given} does not hold etcd and kube-apiserver; correct or unset it")
     asked = subprocess.run(  # noqa: S603 - named by the person who runs this
-        [directory / "kube-apiserver", "--version"], capture_output=True, text=True, timeout=_ASK_SECONDS, check=False
+        [directory / "kube-apiserver", "--version"],
+        capture_output=True,
+        text=True,
+        timeout=needs.ASK_SECONDS,
+        check=False,
     )
     if f" v{minor}." in asked.stdout:
         return directory
     say(f"{ASSETS} holds {asked.stdout.strip() or 'no Kubernetes'}, not {minor}: using the one built here")
     return None
-
-
-def _static_busybox() -> Path:
-    found = shutil.which("busybox")
-    if found is None or not _is_static(Path(found)):
-        raise MissingError("no static busybox for the pods of a real node: apt-get install busybox-static")
-    return Path(found)
-
-
-def _is_static(program: Path) -> bool:
-    """Whether an ELF file names no interpreter."""
-    with program.open("rb") as file:
-        head = file.read(64)
-        if head[:5] != b"\x7fELF\x02":
-            return False
-        (offset,), (size, count) = struct.unpack_from("<Q", head, 32), struct.unpack_from("<HH", head, 54)
-        file.seek(offset)
-        headers = file.read(size * count)
-    return all(struct.unpack_from("<I", headers, i * size)[0] != _PT_INTERP for i in range(count))

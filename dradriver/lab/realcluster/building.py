@@ -13,18 +13,18 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from dradriver.lab.realcluster import needs
 from dradriver.lab.realcluster.errors import BuildError, MissingError
 
 VERSIONS: Mapping[str, str] = {"1.32": "1.32.13", "1.34": "1.34.4", "1.37": "1.37.2"}
 """The releases of Kubernetes that sources are there for, by minor."""
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet")
 BUILD_SECONDS = 3600.0
-GO_SECONDS = 60.0
 LAST_LINES = 15
 
 _SOURCES = Path(__file__).parents[3] / "tests" / "cluster"
@@ -86,6 +86,15 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gpupool" / "kube"
 
 
+def missing(recipes: Iterable[Recipe]) -> list[str]:
+    """Sentences on what must be installed to build these."""
+    recipes = tuple(recipes)
+    found = [sentence for recipe in recipes for sentence in needs.missing_go(recipe.sources / recipe.modfile)]
+    if any(program.cgo for recipe in recipes for program in recipe.programs):
+        found += needs.missing_for_runc()
+    return list(dict.fromkeys(found))
+
+
 def build(recipe: Recipe, say: Say) -> Path:
     """The directory of a recipe's binaries, built now unless they are there.
 
@@ -97,14 +106,16 @@ def build(recipe: Recipe, say: Say) -> Path:
         MissingError: Go, a compiler or a library is not installed.
         BuildError: Go failed.
     """
-    go = _go(recipe)
+    sentences = missing([recipe])
+    if sentences:
+        raise MissingError("; ".join(sentences))
+    go = shutil.which("go") or "go"
     built = cache() / f"{recipe.name}-{_key(recipe, _go_version(go, recipe))}"
     if built.is_dir():
         return built
     built.parent.mkdir(parents=True, exist_ok=True)
     with _locked(built.with_name(f"{built.name}.lock"), lambda: say(f"waiting for another build of {recipe.name}")):
         if not built.is_dir():
-            _check_cgo(recipe)
             say(f"building {recipe.name} (minutes, once)")
             _build_into(built, recipe, go)
     return built
@@ -158,26 +169,6 @@ def _key(recipe: Recipe, go_version: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def _go(recipe: Recipe) -> str:
-    if not (recipe.sources / recipe.modfile).exists():
-        raise MissingError(
-            f"the sources of a real cluster, {recipe.sources / recipe.modfile}, are only in a checkout of gpupool: "
-            "use one, or the embedded control plane"
-        )
-    go = shutil.which("go")
-    if go is None:
-        wanted = next(
-            line.split()[1]
-            for line in (recipe.sources / recipe.modfile).read_text().splitlines()
-            if line.startswith("go ")
-        )
-        raise MissingError(
-            f"Go is not installed; building {recipe.name} needs Go {wanted} or newer: apt-get install golang-go "
-            "where that is new enough, or unpack it from go.dev/dl"
-        )
-    return go
-
-
 def _go_version(go: str, recipe: Recipe) -> str:
     try:
         done = subprocess.run(  # noqa: S603 - Go
@@ -185,28 +176,12 @@ def _go_version(go: str, recipe: Recipe) -> str:
             cwd=recipe.sources,
             capture_output=True,
             text=True,
-            timeout=GO_SECONDS,
+            timeout=needs.ASK_SECONDS,
             check=True,
         )
     except (subprocess.SubprocessError, OSError) as error:
         raise BuildError(f"{go} does not work: {getattr(error, 'stderr', None) or error}") from error
     return done.stdout
-
-
-def _check_cgo(recipe: Recipe) -> None:
-    """Raises MissingError where something that cgo needs is not installed."""
-    if not any(program.cgo for program in recipe.programs):
-        return
-    for program, package in (("gcc", "gcc libc6-dev"), ("pkg-config", "pkg-config")):
-        if shutil.which(program) is None:
-            raise MissingError(
-                f"{program} is not installed; building {recipe.name} needs it: apt-get install {package}"
-            )
-    command = ["pkg-config", "--exists", "libseccomp"]
-    if subprocess.run(command, timeout=GO_SECONDS, check=False).returncode:  # noqa: S603 - as written
-        raise MissingError(
-            "the headers of libseccomp are not installed; runc needs them: apt-get install libseccomp-dev"
-        )
 
 
 @contextmanager
