@@ -142,8 +142,9 @@ def _ended(question: Question) -> Iterator[Correction]:
     found = holding.holders(question.findings)
     own = {f"{namespace}/{name}" for namespace, name in question.considered.own}
     candidates = [holder for holder in found if holding.name(holder.claim) not in own][:_MOST_HOLDERS]
-    alone = [holder for holder in candidates if _fits_without(question, [holder])]
-    for holder in alone[: MOST - 1]:
+    enough = (holder for holder in candidates if _fits_without(question, [holder]))
+    alone = list(itertools.islice(enough, MOST - 1))
+    for holder in alone:
         yield _ending([holder])
     if alone or not _fits_without(question, candidates):
         return

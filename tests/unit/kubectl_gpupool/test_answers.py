@@ -27,7 +27,7 @@ def test_inspect_gives_every_device_with_its_state_and_holders(run: Any, story: 
     assert board["devices"][0]["holders"] == [
         {"claim": "story/train-gpus-4kq7d", "pod": "story/train", "request": "gpus", "share": None}
     ]
-    assert board["devices"][0]["attributes"]["driverVersion"] == "580.82.7"
+    assert board["devices"][0]["attributes"]["driverVersion"] == "580.95.5"
     assert board["fits"] == [{"what": "gpu", "count": 4}, {"what": "gpu in one NVLink domain", "count": 4}]
     assert pools["a100-mig"]["devices"][0]["type"] == "mig"
 
