@@ -404,9 +404,9 @@ def start_lab(tmp_path: Path, eventually: Callable[..., Any]) -> Iterator[Callab
     home = Home(tmp_path / "lab")
     labs: list[Lab] = []
 
-    def start(*descriptions: str, **options: Any) -> Lab:
+    def start(*descriptions: str, kubernetes: str = "1.37", **options: Any) -> Lab:
         home.path.mkdir()
-        plan = home.create("1.37", tuple(NodePlan(name, name) for name in descriptions))
+        plan = home.create(kubernetes, tuple(NodePlan(name, name) for name in descriptions))
         lab = Lab(home, plan, **options)
         labs.append(lab)
         lab.start()
