@@ -54,8 +54,7 @@ def plan_nodes(words: Sequence[str]) -> tuple[NodePlan, ...]:
         unique = next(n for n in (name, *(f"{name}-{i}" for i in range(2, len(words) + 2))) if n not in taken)
         if not api.names.is_dns_subdomain(unique):
             raise LabError(f"{unique!r} cannot name a node (lower-case letters, digits, - and .); write NAME={source}")
-        path = Path(source)
-        plans.append(NodePlan(unique, str(path.resolve()) if path.exists() else source))
+        plans.append(NodePlan(unique, source if source in described.shipped() else str(Path(source).resolve())))
     return tuple(plans)
 
 

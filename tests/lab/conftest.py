@@ -26,7 +26,8 @@ from dradriver.lab.apiserver import ApiServer
 from dradriver.lab.claiming import ClaimController
 from dradriver.lab.kubelets import Kubelet
 from dradriver.lab.labs import Lab
-from dradriver.lab.places import Home, NodeHome, NodePlan
+from dradriver.lab.places import Home, NodeHome
+from dradriver.lab.running import plan_nodes
 from dradriver.lab.scheduling import Scheduler
 from dradriver.protocol import dra_v1_pb2, pluginregistration_pb2, services
 
@@ -406,11 +407,12 @@ def start_lab(tmp_path: Path, eventually: Callable[..., Any]) -> Iterator[Callab
 
     def start(*descriptions: str, kubernetes: str = "1.37", **options: Any) -> Lab:
         home.path.mkdir()
-        plan = home.create(kubernetes, tuple(NodePlan(name, name) for name in descriptions))
+        nodes = plan_nodes(descriptions)
+        plan = home.create(kubernetes, nodes)
         lab = Lab(home, plan, **options)
         labs.append(lab)
         lab.start()
-        eventually(lambda: all(lab.devices(name) for name in descriptions), seconds=30)
+        eventually(lambda: all(lab.devices(node.name) for node in nodes), seconds=30)
         return lab
 
     yield start

@@ -49,3 +49,13 @@ def test_slices_that_someone_deletes_are_published_again(
     (new,) = eventually(lambda: lab.connection.list(objects.slices)[0])
     assert new["metadata"]["uid"] != old["metadata"]["uid"]
     assert new["spec"]["devices"] == old["spec"]["devices"]
+
+
+def test_two_nodes_of_one_description_have_gpus_of_their_own(
+    start_lab: Callable[..., Any], as_person: Callable[..., Any]
+) -> None:
+    lab = start_lab("l4-4", "l4-4")
+    slices, _ = lab.connection.list(as_person(lab.connection).slices)
+    devices = [device for entry in slices for device in entry["spec"]["devices"]]
+    assert {entry["spec"]["nodeName"] for entry in slices} == {"l4-4", "l4-4-2"}
+    assert len({device["attributes"]["uuid"]["string"] for device in devices}) == len(devices) == 8
