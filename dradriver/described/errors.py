@@ -6,11 +6,14 @@ DescriptionError    a description that cannot be used: file, key, value seen and
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable
 from typing import Final
 
 _SHOWN: Final = 60
 """Characters of a wrong value that a message repeats."""
+_REPR: Final = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = _REPR.maxlong = _SHOWN
 
 
 class DescriptionError(ValueError):
@@ -21,8 +24,8 @@ class DescriptionError(ValueError):
 
 
 def shown(value: object) -> str:
-    """A value as a message repeats it: on one line, and not the whole of a long one."""
-    text = repr(value)
+    """A value as a message repeats it: on one line, and not the whole of a long one (aliases make huge ones of few)."""
+    text = _REPR.repr(value)
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 

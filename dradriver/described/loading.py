@@ -58,7 +58,7 @@ def load(name_or_path: str | Path, *, node: str | None = None) -> Description:
         return _description(documents.parse(source.read_text("utf-8"), text), text, text, Path(), node)
     path = Path(text)
     if "/" not in text and not text.endswith(_SUFFIXES):
-        remedy = f"{choices(text, shipped())} Or give the path of a .yaml file"
+        remedy = f"{choices(text, shipped())} (or give the path of a .yaml file)"
         raise DescriptionError(text, "", "no description of this name", remedy)
     return _description(documents.read(path), text, path.stem, path.parent, node)
 

@@ -27,6 +27,7 @@ class ApiServer:
         self._opening = opening
         self._connection: cluster.Connection | None = None
         self._served: cluster.Served | None = None
+        self._stale = False
         self._known = threading.Event()
 
     def connection(self) -> cluster.Connection:
@@ -37,14 +38,15 @@ class ApiServer:
 
     def served(self) -> cluster.Served:
         """What the server serves. Raises ClusterError."""
-        if self._served is None:
+        if self._served is None or self._stale:
             self._served = cluster.discover(self.connection())
+            self._stale = False
             self._known.set()
         return self._served
 
     def rediscover(self) -> None:
-        """Forget what was served: a path is gone, the server may have another version now."""
-        self._served = None
+        """Ask anew what is served: a path is gone, so perhaps the version is. The old holds until then."""
+        self._stale = True
 
     def claim(self, namespace: str, name: str) -> api.ResourceClaim:
         """A claim as it is now. Raises ClusterError (NotFoundError when there is none) or WireError."""

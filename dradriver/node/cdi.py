@@ -10,6 +10,7 @@ The record of the claim is kept in the file as well: what the journal lost can b
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -74,7 +75,9 @@ class CdiDirectory:
         try:
             self._disk.remove(path)
         except OSError as error:
-            raise CdiError(f"CDI file {path} cannot be removed: {error.strerror}") from error
+            raise CdiError(
+                f"CDI file {path} cannot be removed: {error.strerror}; check that --cdi-dir is writable"
+            ) from error
 
     def present(self) -> tuple[api.UID, ...]:
         """UIDs of the claims that have a file."""
@@ -98,7 +101,8 @@ class CdiDirectory:
     def clear_temporaries(self) -> None:
         """Remove what an interrupted write left."""
         for path in self._directory.glob(f".k8s.{self._driver}-claim_*.tmp"):
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # no runtime reads it
+                path.unlink(missing_ok=True)
 
     def _check_nodes(self, claim: PreparedClaim) -> None:
         for device in claim.devices:

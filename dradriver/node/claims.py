@@ -96,9 +96,19 @@ def apply(holdings: Holdings, record: Record) -> Holdings:
         case Kind.RELEASING:
             return _with_phase(holdings, record, Phase.RELEASING)
         case Kind.RELEASED:
-            return {uid: holding for uid, holding in holdings.items() if uid != record["uid"]}
+            gone = record["uid"]
+            return {uid: holding for uid, holding in holdings.items() if uid != gone}
         case _:
             return holdings
+
+
+def is_readable(record: Record) -> bool:
+    """Whether `apply` understands a record; one of a kind it does not know is passed over, and so understood."""
+    try:
+        apply({}, record)
+    except (KeyError, TypeError, AttributeError):
+        return False
+    return True
 
 
 def _with_phase(holdings: Holdings, record: Record, phase: Phase) -> Holdings:

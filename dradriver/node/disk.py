@@ -62,4 +62,9 @@ class Disk:
         """Give a file new content, atomically and durably."""
         temporary = path.with_name(f".{path.name}.tmp")
         self.create(temporary, data, mode=mode)
-        self.rename(temporary, path)
+        try:
+            self.rename(temporary, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                self.remove(temporary)
+            raise

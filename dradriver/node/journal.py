@@ -2,8 +2,8 @@ r"""The journal: records of what this node prepared, append-only, each with a ch
 
 One record is one line: `<crc32, 8 hex digits> <JSON>\n`. The file is only appended to; it becomes shorter by writing a
 new one and renaming it over the old. What it guarantees: after a crash at any byte the records read are a prefix of
-those written, and every record whose `append` returned is among them. A torn tail is cut. A file damaged elsewhere
-is set aside under another name and what can still be read of it is kept.
+those written, and every record whose `append` returned is among them. A torn tail is cut. A file damaged in any other
+way is set aside under another name and what can still be read of it is kept; `damaged` tells that something is missing.
 
 Room is kept aside in a second file, given up when a record that must be written finds the disk full.
 Callers hold the node's lock; another instance may have written in between, which `refresh` notices.
@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dradriver.node.claims import Record
+from dradriver.node.claims import Record, is_readable
 from dradriver.node.disk import Disk
 from dradriver.node.errors import JournalError
 
@@ -28,7 +28,7 @@ SPARE_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a journal held. `length` is that of its whole part; `damaged`: records after a bad one were found."""
+    """What a journal held. `length` is that of its whole part; `damaged`: a bad line is more than a torn last one."""
 
     records: tuple[Record, ...]
     length: int
@@ -52,6 +52,7 @@ def decode(data: bytes) -> Replay:
         record = _decode_line(line)
         if record is None:
             bad = True
+            damaged = damaged or line.endswith(b"\n")
             continue
         records.append(record)
         if bad:
@@ -69,7 +70,7 @@ def _decode_line(line: bytes) -> Record | None:
         record = json.loads(body)
     except ValueError:
         return None
-    return record if isinstance(record, dict) else None
+    return record if isinstance(record, dict) and is_readable(record) else None
 
 
 class Journal:
@@ -81,15 +82,13 @@ class Journal:
         self._spare = path.with_name(f"{path.name}.spare")
         self._descriptor = -1
         self._length = 0
-        self._set_aside: Path | None = None
-
-    @property
-    def set_aside(self) -> Path | None:
-        """Where the last damaged file went, None when none was."""
-        return self._set_aside
+        # Of the last reading: whether it found less than was once written, and where a damaged file went.
+        self.damaged = False
+        self.set_aside: Path | None = None
 
     def open(self) -> tuple[Record, ...]:
         """Read the records, cut a torn tail, set a damaged file aside. Raises JournalError."""
+        self.damaged, self.set_aside = False, None
         try:
             records = self._read()
         except OSError as error:
@@ -101,14 +100,20 @@ class Journal:
 
     def refresh(self) -> tuple[Record, ...] | None:
         """The records anew when another instance wrote to the journal, None when nothing changed."""
+        length = self._length
         try:
             known = os.fstat(self._descriptor)
             found = self.path.stat()
-            if (found.st_ino, found.st_dev, found.st_size) == (known.st_ino, known.st_dev, self._length):
+        except OSError:  # closed, or gone from its directory, from which no instance ever takes it
+            is_ours = True
+        else:
+            is_ours = (found.st_ino, found.st_dev) == (known.st_ino, known.st_dev)
+            if is_ours and found.st_size == length:
                 return None
-        except OSError:
-            pass  # closed, or gone from its directory: read, and so make, it anew
-        return self.open()
+        records = self.open()
+        # Instances only append to a file, or put another in its place.
+        self.damaged = self.damaged or (is_ours and self._length < length)
+        return records
 
     def append(self, record: Record, *, must: bool = False) -> None:
         """Write one record durably, or raise JournalError having written nothing.
@@ -121,8 +126,8 @@ class Journal:
         except OSError as error:
             if not must:
                 raise self._full(error) from error
-            self._disk.remove(self._spare)
             try:
+                self._disk.remove(self._spare)
                 self._append(line)
             except OSError as again:
                 raise self._full(again) from again
@@ -135,6 +140,11 @@ class Journal:
         except OSError as error:
             raise self._full(error) from error
         self._keep_spare()
+
+    @property
+    def present(self) -> bool:
+        """Whether the file is in its directory."""
+        return self.path.exists()
 
     @property
     def length(self) -> int:
@@ -165,9 +175,10 @@ class Journal:
             number += 1
         # The good records are in place before the damaged file loses its name: a link, then a rename over it.
         os.link(self.path, aside)
-        self._set_aside = aside
         self._disk.replace(self.path, b"".join(encode(record) for record in replay.records))
-        return self._read()
+        records = self._read()
+        self.damaged, self.set_aside = True, aside
+        return records
 
     def _append(self, line: bytes) -> None:
         self._cut()

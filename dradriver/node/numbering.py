@@ -62,16 +62,20 @@ def assign(gpus: Sequence[hardware.Gpu], remembered: Sequence[Numbered], held: C
 
 
 class Numbers:
-    """The remembered numbers, in a file of the state directory; callers hold the node's lock."""
+    """The remembered numbers, in a file of the state directory, which only the scanning thread touches."""
 
     def __init__(self, path: Path, disk: Disk | None = None) -> None:
         self._path = path
         self._disk = disk or Disk()
 
-    def assign(self, gpus: Sequence[hardware.Gpu], held: Collection[str]) -> Mapping[str, int]:
-        """Numbers by GPU UUID of the GPUs present; one that cannot be remembered is not given."""
+    def assign(self, gpus: Sequence[hardware.Gpu], held: Mapping[str, str]) -> Mapping[str, int]:
+        """Numbers by GPU UUID of the GPUs present; one that cannot be remembered is not given.
+
+        `held` are UUIDs of GPUs that claims hold, each with the name of a device on it: where the file was lost, those
+        names stand.
+        """
         remembered = self._read()
-        numbered = assign(gpus, remembered, held)
+        numbered = assign(gpus, _with_held(remembered, held), held.keys())
         if numbered != remembered:
             try:
                 self._write(numbered)
@@ -84,13 +88,32 @@ class Numbers:
     def _read(self) -> tuple[Numbered, ...]:
         try:
             data = json.loads(self._path.read_bytes())
-            return tuple(Numbered(int(e["number"]), str(e["uuid"]), e["pciAddress"]) for e in data["gpus"])
+            return _checked([Numbered(int(e["number"]), str(e["uuid"]), e["pciAddress"]) for e in data["gpus"]])
         except FileNotFoundError:
             return ()
-        except (OSError, ValueError, KeyError, TypeError):
-            # Replaced whole at each write, so this is damage from outside; PCI order gives the numbers anew.
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            # Replaced whole at each write, so this is damage from outside.
+            log.problem("device numbers cannot be read, giving them anew", file=self._path, error=str(error))
             return ()
 
     def _write(self, numbered: Sequence[Numbered]) -> None:
         data = {"gpus": [{"number": e.number, "uuid": e.uuid, "pciAddress": e.pci_address} for e in numbered]}
         self._disk.replace(self._path, json.dumps(data, indent=1).encode())
+
+
+def _checked(numbered: Sequence[Numbered]) -> tuple[Numbered, ...]:
+    numbers = {entry.number for entry in numbered}
+    if len(numbers) < len(numbered) or min(numbers, default=0) < 0:
+        raise ValueError("a number is negative or there twice")
+    return tuple(numbered)
+
+
+def _with_held(remembered: Sequence[Numbered], held: Mapping[str, str]) -> tuple[Numbered, ...]:
+    known = {entry.uuid: entry for entry in remembered}
+    taken = {entry.number for entry in remembered}
+    for uuid, name in held.items():
+        number = int(name.split("-")[1])
+        if uuid not in known and number not in taken:
+            known[uuid] = Numbered(number, uuid, None)
+            taken.add(number)
+    return tuple(known.values())

@@ -167,10 +167,10 @@ class HttpServer:
 
         try:
             self._server = Server((host, port), Handler)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "no host's name"
             raise SettingsError(
-                f"cannot listen on {host or '*'}:{port}: {error.strerror}; "
-                "choose another --health-port or --metrics-port"
+                f"cannot listen on {host or '*'}:{port}: {reason}; choose another --health-port or --metrics-port"
             ) from error
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, name="http", daemon=True

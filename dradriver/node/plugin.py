@@ -32,6 +32,11 @@ log = logs.Logger("plugin")
 
 SCAN_SECONDS = 15.0
 """How often the hardware is read; a GPU that fell off the bus is noticed within this time."""
+CALLS = 64
+"""Calls of the kubelet served at once: more than pods start at once, so that Unprepare never queues behind Prepares
+that wait for an API server."""
+SCAN_WAIT_SECONDS = 5.0
+"""How long a call of the kubelet waits for a look at the hardware."""
 GRACE_SECONDS = 5.0
 """What calls in progress are given on stop."""
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -78,7 +83,7 @@ class Plugin:
             roots,
             Numbers(settings.state_dir / "numbers.json"),
             pool=settings.node_name,
-            held=lambda: {device.gpu_uuid for claim in self._state.held() for device in claim.devices},
+            held=lambda: {device.gpu_uuid: device.name for claim in self._state.held() for device in claim.devices},
         )
         self._api = ApiServer(opening_connection)
         self._publisher = Publisher(
@@ -86,7 +91,7 @@ class Plugin:
         )
         endpoint = sockets.service_path(settings.plugin_dir, settings.driver_name, settings.pod_uid)
         services = Services(self.prepare, self._state.unprepare, self._cdi.ids, self._tally)
-        self._dra = sockets.SocketServer(endpoint, services.handlers(), threads=4)
+        self._dra = sockets.SocketServer(endpoint, services.handlers(), threads=CALLS)
         self._registration = Registration(
             sockets.registration_path(settings.registrar_dir, settings.driver_name, settings.pod_uid),
             driver=settings.driver_name,
@@ -135,7 +140,7 @@ class Plugin:
     def prepare(self, uid: api.UID, namespace: str, name: str, wanted: Callable[[], bool]) -> PreparedClaim:
         """Prepare one claim; see `serving.Prepare`."""
         claim = self._claim(uid, namespace, name)
-        offers = self._offers_for(claim)
+        scan = self._scan_for(claim)
 
         def plan(holders: Sequence[PreparedClaim]) -> PreparedClaim:
             # Decided under the lock: an Unprepare that follows a call given up would else find nothing to release yet.
@@ -146,8 +151,9 @@ class Plugin:
                 driver=self._settings.driver_name,
                 pool=self._settings.node_name,
                 boot=self._boot,
-                offers=offers,
+                offers=scan.offers,
                 holders=holders,
+                problem=scan.problem,
             )
 
         return self._state.prepare(uid, plan)
@@ -160,28 +166,27 @@ class Plugin:
         if claim.metadata.uid != uid:
             raise PrepareError(
                 f"claim {namespace}/{name} was replaced: the kubelet asks for uid {uid}, "
-                f"the server has {claim.metadata.uid}"
+                f"the server has {claim.metadata.uid}; delete the pod that was made for the old one"
             )
         return claim
 
-    def _offers_for(self, claim: api.ResourceClaim) -> dict[str, hardware.Offer]:
+    def _scan_for(self, claim: api.ResourceClaim) -> Scan:
         """What the node has; read anew before a device is called missing."""
-        scan = self._scanner.latest or self._scanner.scan()
+        scan = self._scanner.latest
         results = claim.status.allocation.results if claim.status.allocation is not None else ()
         names = {result.device for result in results if result.driver == self._settings.driver_name}
-        if not names <= scan.offers.keys():
-            scan = self._scanner.scan()
-        return dict(scan.offers)
+        if scan is None or not names <= scan.offers.keys():
+            scan = self._scanner.next(SCAN_WAIT_SECONDS, self._wake.set)
+        return scan
 
     def _mounts(self) -> Sequence[Mount]:
         if self._settings.nvml != SYSTEM:
             return ()
-        scan = self._scanner.latest or self._scanner.scan()
+        scan = self._scanner.latest or self._scanner.next(SCAN_WAIT_SECONDS, self._wake.set)
         return libraries.find(self._settings.driver_root, scan.driver_version)
 
     def _begin(self) -> None:
-        for directory in (self._settings.plugin_dir, self._settings.state_dir, self._settings.cdi_dir):
-            _make(directory)
+        self._make_directories()
         self._state.recover()
         self._serve_http()
         self._dra.start()
@@ -196,6 +201,20 @@ class Plugin:
             prepared=len(self._state.held()),
             seconds=time.monotonic() - self._started,
         )
+
+    def _make_directories(self) -> None:
+        settings = self._settings
+        for flag, directory in (
+            ("--plugins-dir", settings.plugin_dir),
+            ("--state-dir", settings.state_dir),
+            ("--cdi-dir", settings.cdi_dir),
+        ):
+            try:
+                directory.mkdir(mode=0o750, parents=True, exist_ok=True)
+            except OSError as error:
+                raise SettingsError(
+                    f"directory {directory} cannot be made: {error.strerror}; give {flag} one that can be written"
+                ) from error
 
     def _serve_http(self) -> None:
         pages = observing.pages(self.status, self._tally)
@@ -214,7 +233,7 @@ class Plugin:
         self._dra.stop(GRACE_SECONDS)
         self._publisher.stop()
         if self._loop.is_alive():
-            self._loop.join()
+            self._loop.join(GRACE_SECONDS)  # a driver that hangs must not keep the process
         for server in self._http:
             server.stop()
         self._scanner.close()
@@ -231,7 +250,13 @@ class Plugin:
     def _look_after(self) -> None:
         """Until stop: read the hardware, publish it, and catch up on what could not be done before."""
         while not self._stop.is_set():
-            for step in (self._publish_scan, self._state.settle, self._check_doubtful, self._check_socket):
+            for step in (
+                self._publish_scan,
+                self._make_directories,  # somebody may have wiped them
+                self._state.settle,
+                self._check_doubtful,
+                self._check_socket,
+            ):
                 try:
                     step()
                 except NodeError as error:
@@ -273,15 +298,6 @@ def _is_allocated(current: api.ResourceClaim, claim: PreparedClaim) -> bool:
     allocation = current.status.allocation
     given = {(result.pool, result.device) for result in allocation.results} if allocation is not None else set()
     return all((device.pool, device.name) in given for device in claim.devices)
-
-
-def _make(directory: Path) -> None:
-    try:
-        directory.mkdir(mode=0o750, parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingsError(
-            f"directory {directory} cannot be made: {error.strerror}; check --plugins-dir, --state-dir and --cdi-dir"
-        ) from error
 
 
 def _boot_id() -> str:

@@ -19,6 +19,10 @@ Config: TypeAlias = "GpuConfig | MigConfig | api.parameters.ShareConfig"
 
 _TYPES: Mapping[type, str] = {GpuConfig: "gpu", MigConfig: "mig", api.parameters.ShareConfig: "share"}
 
+_MISSING = (
+    "its slice was out of date, its GPU was lost or its MIG layout changed; delete the pod to have it placed anew"
+)
+
 
 def plan(
     claim: api.ResourceClaim,
@@ -28,6 +32,7 @@ def plan(
     boot: str,
     offers: Mapping[str, hardware.Offer],
     holders: Sequence[PreparedClaim],
+    problem: str | None = None,
 ) -> PreparedClaim:
     """What preparing this claim means on this node.
 
@@ -38,6 +43,7 @@ def plan(
         boot: the boot id.
         offers: what this node has, by device name.
         holders: every claim that holds devices here; this one may be among them.
+        problem: why this node's hardware could not be read, if so.
 
     Raises:
         PrepareError: with the device, who holds it and what to do.
@@ -48,7 +54,17 @@ def plan(
     others = [holder for holder in holders if holder.uid != claim.metadata.uid]
     # Device nodes move between boots, so only what was arranged under this one still tells.
     own = next((holder for holder in holders if holder.uid == claim.metadata.uid and holder.boot == boot), None)
-    devices = [_device(claim, result, pool, offers, own) for result in results]
+    devices = []
+    for result in results:
+        _check_pool(claim, result, pool)
+        offer = offers.get(result.device)
+        device = _offered(result, offer) if offer is not None else _recorded(result, own)
+        if device is None:
+            reason = f"the hardware could not be read: {problem}" if problem else _MISSING
+            raise PrepareError(
+                f"device {result.device} of claim {_title(claim)} is not usable on this node now: {reason}"
+            )
+        devices.append(device)
     for device in devices:
         _refuse_held(device, others)
     configs = list(_configs(claim.status.allocation, driver))
@@ -72,25 +88,20 @@ def _type(offer: hardware.Offer) -> str:
     return str(offer.device.attributes.get("type", ""))
 
 
-def _device(
-    claim: api.ResourceClaim,
-    result: api.AllocatedDevice,
-    pool: str,
-    offers: Mapping[str, hardware.Offer],
-    own: PreparedClaim | None,
-) -> PreparedDevice:
+def _check_pool(claim: api.ResourceClaim, result: api.AllocatedDevice, pool: str) -> None:
     if result.pool != pool:
         raise PrepareError(
-            f"device {result.id} of claim {_title(claim)} is in another pool; this node's pool is {pool}"
+            f"device {result.id} of claim {_title(claim)} is in another pool, this node's is {pool}: "
+            "the pod runs on a node its claim was not allocated for; delete it to have it placed anew"
         )
-    offer = offers.get(result.device)
-    if offer is None:
-        return _recorded(claim, result, own)
+
+
+def _offered(result: api.AllocatedDevice, offer: hardware.Offer) -> PreparedDevice:
     if offer.missing is not None:
         raise PrepareError(f"device {result.device} ({offer.uuid}) cannot be used: {offer.missing}")
     return PreparedDevice(
         name=result.device,
-        pool=pool,
+        pool=result.pool,
         requests=(result.request.partition("/")[0],),
         uuid=offer.uuid,
         gpu_uuid=offer.gpu_uuid,
@@ -101,15 +112,12 @@ def _device(
     )
 
 
-def _recorded(claim: api.ResourceClaim, result: api.AllocatedDevice, own: PreparedClaim | None) -> PreparedDevice:
+def _recorded(result: api.AllocatedDevice, own: PreparedClaim | None) -> PreparedDevice | None:
     """A device that is not offered now but was prepared for this very claim stays its own: its pod may be running."""
     for device in own.devices if own is not None else ():
         if device.name == result.device and device.share_id == result.share_id:
             return device
-    raise PrepareError(
-        f"device {result.device} of claim {_title(claim)} is not usable on this node now: its slice was out of date, "
-        "its GPU was lost or its MIG layout changed; delete the pod to have it placed anew"
-    )
+    return None
 
 
 def _refuse_held(device: PreparedDevice, others: Iterable[PreparedClaim]) -> None:

@@ -17,6 +17,8 @@ from dradriver.node.numbering import Numbers
 
 log = logs.Logger("scanning")
 
+_CLOSE_SECONDS = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class Scan:
@@ -29,7 +31,7 @@ class Scan:
 
 
 class Scanner:
-    """Reads the hardware; safe for threads, which share one reading where they ask at once."""
+    """Reads the hardware. Only one thread calls `scan`, which a driver that hangs would hold; the rest is for all."""
 
     def __init__(
         self,
@@ -38,21 +40,27 @@ class Scanner:
         numbers: Numbers,
         *,
         pool: str,
-        held: Callable[[], Collection[str]],
+        held: Callable[[], Mapping[str, str]],
     ) -> None:
-        """`held` tells the UUIDs of GPUs that prepared claims hold."""
+        """`held` tells the UUIDs of GPUs that prepared claims hold, each with the name of a device on it."""
         self._opening = opening
         self._roots = roots
         self._numbers = numbers
         self._pool = pool
         self._held = held
-        self._lock = threading.Lock()
+        self._looked = threading.Condition()
+        self._looks = 0  # begun so far
+        self._lock = threading.Lock()  # around what uses NVML
         self._nvml: hardware.Nvml | None = None
         self._told: frozenset[str] = frozenset()
         self.latest: Scan | None = None
+        self._latest_number = 0
 
     def scan(self) -> Scan:
         """Look now; what cannot be read is told in the log once, when it begins."""
+        with self._looked:
+            self._looks += 1
+            number = self._looks
         with self._lock:
             try:
                 scan = self._read()
@@ -60,13 +68,24 @@ class Scanner:
                 self._close()
                 self._tell({f"{error}"})
                 scan = Scan(problem=str(error))
-            self.latest = scan
-            return scan
+        with self._looked:
+            self.latest, self._latest_number = scan, number
+            self._looked.notify_all()
+        return scan
+
+    def next(self, seconds: float, ask: Callable[[], None]) -> Scan:
+        """A look that begins after this call, for which `ask` wakes the scanning thread; the latest if none in time."""
+        with self._looked:
+            wanted = self._looks + 1
+            ask()
+            self._looked.wait_for(lambda: self._latest_number >= wanted, seconds)
+            return self.latest or Scan(problem="the hardware has not been read yet")
 
     def close(self) -> None:
-        """Shut NVML down."""
-        with self._lock:
+        """Shut NVML down, unless the driver hangs."""
+        if self._lock.acquire(timeout=_CLOSE_SECONDS):
             self._close()
+            self._lock.release()
 
     def _close(self) -> None:
         if self._nvml is not None:

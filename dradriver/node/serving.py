@@ -7,6 +7,7 @@ is that claim's error; only a request that cannot be read at all would be an err
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Callable, Iterable
 from types import ModuleType
@@ -28,6 +29,8 @@ Unprepare = Callable[[api.UID], bool]
 CdiIds = Callable[[PreparedClaim, PreparedDevice], tuple[str, ...]]
 
 _CANNOT = {"prepare": "cannot prepare claim", "unprepare": "cannot unprepare claim"}
+
+_UID = re.compile(r"[0-9A-Za-z-]{1,63}")
 
 CALL_SECONDS = 12.0
 """When a call stops beginning work on further claims; the kubelet gives up after 45 s."""
@@ -67,7 +70,9 @@ class Services:
                 entry = response.claims[claim.uid]  # a map of messages makes the entry when it is asked for
                 with self._tally.timed("prepare") as outcome:
                     try:
+                        _check_reference(claim)
                         _check_time(deadline)
+                        _check_wanted(context)
                         prepared = self._prepare(api.UID(claim.uid), claim.namespace, claim.name, context.is_active)
                         for device in prepared.devices:
                             self._add(entry, prepared, device, with_shares=with_shares)
@@ -105,7 +110,7 @@ class Services:
                 entry = response.claims[claim.uid]
                 with self._tally.timed("unprepare") as outcome:
                     try:
-                        held = self._unprepare(api.UID(claim.uid))
+                        held = _is_reference(claim) and self._unprepare(api.UID(claim.uid))
                     except Exception as error:  # noqa: BLE001 - as in prepare
                         entry.error = outcome.error = _text("unprepare", number, claim, error)
                 if not entry.error:
@@ -135,6 +140,24 @@ class Services:
 def _check_time(deadline: float) -> None:
     if time.monotonic() > deadline:
         raise PrepareError("not begun, other claims of the call took too long; the kubelet tries again")
+
+
+def _is_reference(claim: Any) -> bool:
+    """Whether this can name a claim at all; what is made of it are paths, on the server and on disk."""
+    names = api.names.is_dns_subdomain(claim.name) and api.names.is_dns_label(claim.namespace)
+    return names and _UID.fullmatch(claim.uid) is not None
+
+
+def _check_reference(claim: Any) -> None:
+    if not _is_reference(claim):
+        raise PrepareError(
+            f"{claim.namespace!r}/{claim.name!r} with UID {claim.uid!r} can be no claim; see the kubelet"
+        )
+
+
+def _check_wanted(context: Any) -> None:
+    if not context.is_active():
+        raise PrepareError("not begun, the kubelet gave up the call before its turn came")
 
 
 def _text(what: str, number: int, claim: Any, error: Exception) -> str:

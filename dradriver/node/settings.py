@@ -7,6 +7,7 @@ driver has them. A flag wins over the environment.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,9 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
         )
     if not api.names.is_dns_subdomain(driver, limit=63) or driver != driver.lower():
         raise SettingsError(f"--driver-name {driver!r} is not a lower-case DNS name of at most 63 characters")
+    pod_uid = given.get("pod_uid", "")
+    if not re.fullmatch(r"[0-9A-Za-z-]*", pod_uid):
+        raise SettingsError(f"--pod-uid {pod_uid!r} is no UID; set it, or POD_UID, from the pod's metadata.uid")
     paths = {
         name: Path(given[name]).absolute()
         for name in ("plugins_dir", "registrar_dir", "cdi_dir", "driver_root", "dev_root")
@@ -83,7 +87,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
         nvml=given.get("nvml") or SYSTEM,
         metrics=_address("--metrics-port", given.get("metrics_port", "")),
         health=_address("--health-port", given.get("health_port", "")),
-        pod_uid=given.get("pod_uid", ""),
+        pod_uid=pod_uid,
         verbosity=_verbosity(given.get("verbosity", 0)),
         **paths,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import secrets
 from collections.abc import Sequence
 from concurrent import futures
 from pathlib import Path
@@ -60,41 +61,58 @@ def _first_fitting(directory: Path, names: Sequence[str], driver: str) -> Path:
 
 
 class SocketServer:
-    """A gRPC server on one Unix socket, with threads of its own; a stale socket file is replaced."""
+    """A gRPC server on one Unix socket, with threads of its own.
+
+    Whatever socket has the name is replaced, and only the own one is removed: another instance may have taken over.
+    """
 
     def __init__(self, path: Path, handlers: Sequence[Any], *, threads: int) -> None:
         self.path = path
         self._handlers = tuple(handlers)
         self._threads = threads
         self._server: grpc.Server | None = None
+        self._made: os.stat_result | None = None
 
     def start(self) -> None:
         """Serve. Raises SettingsError when the socket cannot be made."""
         server = grpc.server(futures.ThreadPoolExecutor(self._threads, thread_name_prefix=self.path.name))
         server.add_generic_rpc_handlers(self._handlers)
+        # gRPC removes the name it was given when it stops, so it is given one that nobody else has. As long as dra.sock
+        # at most; the kubelet passes over names with a dot in front.
+        hidden = self.path.with_name(f".{secrets.token_hex(2)}")
         try:
             self.path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
-            self.path.unlink(missing_ok=True)
-            server.add_insecure_port(f"unix:{self.path}")
-            self.path.chmod(0o600)  # whoever connects may take GPUs from pods
+            server.add_insecure_port(f"unix:{hidden}")
+            hidden.chmod(0o600)  # whoever connects may take GPUs from pods
+            server.start()
+            hidden.replace(self.path)
+            self._made = self.path.stat()
         except (OSError, RuntimeError) as error:
+            server.stop(0)
+            reason = error.strerror if isinstance(error, OSError) else str(error)
             raise SettingsError(
-                f"cannot listen on {self.path}: {error}; look at the directory's owner and mode"
+                f"cannot listen on {self.path}: {reason}; look at what is there and at its directory's owner and mode"
             ) from error
-        server.start()
         self._server = server
 
     def stop(self, grace: float) -> None:
         """Stop, giving calls in progress `grace` seconds, and remove the socket."""
         if self._server is not None:
+            if self._is_ours():
+                self.path.unlink(missing_ok=True)
             self._server.stop(grace).wait(grace + 5)
             self._server = None
-            self.path.unlink(missing_ok=True)
 
     def restart(self) -> None:
         """Serve on a new socket: the kubelet takes it for a new plugin and registers it again."""
         self.stop(0)
         self.start()
+
+    def _is_ours(self) -> bool:
+        try:
+            return self._made is not None and os.path.samestat(self._made, self.path.stat())
+        except OSError:
+            return False
 
     @property
     def present(self) -> bool:

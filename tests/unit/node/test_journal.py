@@ -110,6 +110,45 @@ def test_a_damaged_file_is_set_aside_and_what_is_good_is_kept(path: Path, journa
     again.close()
 
 
+def test_a_record_that_cannot_be_understood_is_damage(path: Path, journal: Journal) -> None:
+    journal.append({"n": 1})
+    for broken in ({"kind": "prepared"}, {"kind": "preparing", "claim": [1]}, {"kind": "released"}):
+        with path.open("ab") as file:
+            file.write(journals.encode(broken))
+        again = Journal(path)
+        assert again.open() == ({"n": 1},)
+        assert again.damaged
+        again.close()
+
+
+def test_a_spoilt_last_line_that_ends_is_damage_and_one_that_does_not_is_a_torn_write() -> None:
+    line = journals.encode({"n": 1})
+    assert journals.decode(line + line.replace(b"1", b"2")).damaged
+    assert not journals.decode(line + line[:-1]).damaged
+
+
+def test_a_file_that_lost_what_was_read_from_it_is_damaged(path: Path, journal: Journal) -> None:
+    for n in range(3):
+        journal.append({"n": n})
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert journal.refresh() == ({"n": 0},)
+    assert journal.damaged
+    path.unlink()
+    assert journal.refresh() == ()
+    assert journal.damaged
+    assert journal.refresh() is None
+
+
+def test_a_directory_in_the_place_of_the_spare_is_no_more_than_no_spare(path: Path) -> None:
+    path.with_name("journal.spare").mkdir()
+    journal = Journal(path, FullDisk(0))
+    journal.open()
+    with pytest.raises(JournalError, match="free space"):
+        journal.append({"n": 1}, must=True)
+    journal.close()
+
+
 def test_what_another_instance_wrote_is_noticed(path: Path, journal: Journal) -> None:
     other = Journal(path)
     other.open()

@@ -66,7 +66,7 @@ def test_a_claim_without_allocation_is_refused(make_claim: Make) -> None:
 
 
 def test_a_device_of_another_pool_is_refused(make_claim: Make, make_offer: Make) -> None:
-    with pytest.raises(PrepareError, match=r"gpu.gpupool.dev/node-b/gpu-0 .* this node's pool is node-a"):
+    with pytest.raises(PrepareError, match=r"gpu.gpupool.dev/node-b/gpu-0 .* this node's is node-a"):
         _plan(make_claim("train", _result("gpu-0", pool="node-b")), [make_offer("gpu-0")])
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dradriver import api
+from dradriver.node import state as states
 from dradriver.node.claims import PreparedClaim
 from dradriver.node.disk import Disk
 from dradriver.node.errors import CdiError, JournalError, LockError, PrepareError
@@ -255,13 +256,87 @@ def test_a_file_that_is_not_as_it_should_be_is_written_again_at_start(node: Any,
     assert path.stat().st_ino == before.st_ino
 
 
-def test_files_of_claims_nobody_knows_are_removed_at_start(node: Any, make_prepared: Make) -> None:
-    claim = make_prepared("stray", "gpu-0")
-    node.cdi().write(claim)
+def test_files_that_tell_of_no_claim_of_this_boot_are_removed_at_start(node: Any, make_prepared: Make) -> None:
+    node.cdi().write(make_prepared("stray", "gpu-0", boot="boot-0"))
+    node.cdi().path(api.UID("spoilt")).write_text("{")
     foreign = node.root / "cdi" / "nvidia.yaml"
     foreign.touch()
     node.state()
     assert _files(node) == {"nvidia.yaml"}
+
+
+def test_what_cannot_be_removed_at_start_does_not_keep_the_plugin_from_starting(node: Any, make_prepared: Make) -> None:
+    _prepare(node.state(), make_prepared("train", "gpu-0"))
+    node.cdi().path(api.UID("odd")).mkdir()
+    node.cdi().path(api.UID("odd")).with_name(".k8s.gpu.gpupool.dev-claim_odd.json.tmp").mkdir()
+    assert [claim.name for claim in node.state().held()] == ["train"]
+
+
+def _without_last_line(data: bytes) -> bytes:
+    return b"".join(data.splitlines(keepends=True)[:-1])
+
+
+SPOILING: dict[str, Callable[[bytes], bytes]] = {
+    "emptied": lambda _: b"",
+    "noise": lambda data: b"x" * len(data),
+    "zeros": lambda data: bytes(len(data)),
+    "last line cut": _without_last_line,
+    "last line torn": lambda data: data[:-3],
+    "last line spoilt": lambda data: data[:-5] + b"?" + data[-4:],
+    "first line spoilt": lambda data: b"?" + data[1:],
+    "line ends changed": lambda data: data.replace(b"\n", b"\r\n"),
+    "twice": lambda data: data + data,
+    "backwards": lambda data: b"".join(reversed(data.splitlines(keepends=True))),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILING.values(), ids=SPOILING)
+def test_no_claim_is_lost_with_the_journal(node: Any, make_prepared: Make, spoil: Callable[[bytes], bytes]) -> None:
+    """Neither at a start, nor under a plugin that runs."""
+    claims = [make_prepared("a", "gpu-0"), make_prepared("b", "gpu-1")]
+    state = node.state()
+    for claim in claims:
+        _prepare(state, claim)
+    whole = node.journal.read_bytes()
+    node.journal.write_bytes(spoil(whole))
+    with pytest.raises(PrepareError, match="held"):
+        _prepare(state, make_prepared("late", "gpu-0"))
+    assert list(state.held()) == claims
+    node.journal.write_bytes(spoil(whole))
+    again = node.state()
+    assert sorted(again.held(), key=lambda claim: claim.name) == claims
+    assert _files(node) == {_file_of(claim) for claim in claims}
+
+
+def test_a_state_directory_that_was_wiped_is_written_anew_from_memory(node: Any, make_prepared: Make) -> None:
+    state = node.state()
+    _prepare(state, claim := make_prepared("train", "gpu-0"))
+    node.journal.unlink()
+    state.settle()
+    node.cdi().path(claim.uid).unlink()
+    assert node.state().doubtful() == state.doubtful() == (claim,)
+
+
+def test_a_file_that_is_wiped_while_the_plugin_runs_is_put_back(node: Any, make_prepared: Make) -> None:
+    state = node.state()
+    _prepare(state, make_prepared("gone", "gpu-0"))
+    _prepare(state, claim := make_prepared("train", "gpu-1"))
+    state.unprepare(make_prepared("gone").uid)
+    node.cdi().path(claim.uid).unlink()
+    state.settle()
+    assert _files(node) == {_file_of(claim)}
+
+
+def test_a_journal_that_is_long_because_much_is_held_is_not_written_anew_at_every_call(
+    node: Any, make_prepared: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(states, "COMPACT_BYTES", 1)
+    state = node.state()
+    for n in range(4):
+        _prepare(state, make_prepared(f"c{n}", f"gpu-{n}"))
+    inode = node.journal.stat().st_ino
+    state.unprepare(make_prepared("c0").uid)
+    assert node.journal.stat().st_ino == inode
 
 
 STORY = ((), ("a",), ("a", "b"), ("b",), ("b", "c"), ("c",))
