@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
-from dradriver import api
+from dradriver import allocator, api
 from dradriver.allocator import Assessment, Cluster, Finding, Reason
 from dradriver.explain.explanations import Bucket, RequestBuckets
 from dradriver.explain.paths import Paths
@@ -33,24 +34,32 @@ WORDS = {
 """What each bucket holds, to be read after a number."""
 
 
-def without_class(assessment: Assessment, claim: api.ResourceClaim, cluster: Cluster) -> Assessment:
-    """The assessment where no device is of a class that does not exist."""
-    missing = {
-        name: option.device_class_name
-        for name, option, _ in Paths().options(claim)
-        if option.device_class_name not in cluster.classes
-    }
-    return Assessment(
-        {
-            name: {
-                device: Finding(Reason.CLASS_SELECTOR, detail=f"class {missing[name]} does not exist")
-                if name in missing and ORDER[finding.reason] > ORDER[Reason.NODE]
-                else finding
-                for device, finding in findings.items()
+def assess(
+    cluster: Cluster,
+    claim: api.ResourceClaim,
+    nodes: Collection[api.Node],
+    excluded: Mapping[str, str] = MappingProxyType({}),
+) -> Assessment:
+    """How far every device gets, also where a claim cannot be tried as written.
+
+    No device is of a class that does not exist, nor of a kind of request that is not known, nor does any get further
+    for a claim that requests nothing.
+    """
+    known = tuple(r for r in claim.spec.requests if r.exactly is not None or r.first_available)
+    tried = replace(claim, spec=replace(claim.spec, requests=known))
+    found = dict(allocator.assess(cluster, tried, nodes, excluded=excluded).requests) if known else {}
+    for name, option, _ in Paths().options(tried):
+        if option.device_class_name not in cluster.classes:
+            nowhere = Finding(Reason.CLASS_SELECTOR, detail=f"class {option.device_class_name} does not exist")
+            found[name] = {
+                device: nowhere if ORDER[finding.reason] > ORDER[Reason.NODE] else finding
+                for device, finding in found[name].items()
             }
-            for name, findings in assessment.requests.items()
-        }
-    )
+    unknown = [request.name for request in claim.spec.requests if request not in known]
+    for name in unknown if claim.spec.requests else [""]:
+        detail = "a kind of request that is not known" if name else "the claim requests no devices"
+        found[name] = dict.fromkeys(cluster.devices, Finding(Reason.CLASS_SELECTOR, detail=detail))
+    return Assessment(found)
 
 
 def picked(assessment: Assessment, picks: Mapping[api.DeviceID, str], claim: str) -> Assessment:
@@ -64,13 +73,21 @@ def picked(assessment: Assessment, picks: Mapping[api.DeviceID, str], claim: str
                 device: replace(
                     finding, reason=Reason.PICKED_FOR_OTHER_REQUEST, detail=f"request {taker.rpartition(' ')[2]}"
                 )
-                if finding.reason is Reason.FITS and (taker := picks.get(device)) and taker != f"{claim} {request}"
+                if finding.reason is Reason.FITS
+                and (taker := picks.get(device))
+                and not _same(taker, f"{claim} {request}")
                 else finding
                 for device, finding in findings.items()
             }
             for request, findings in assessment.requests.items()
         }
     )
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two `claim request`s are of one request: options of a request do not compete."""
+    (claim, _, request), (other_claim, _, other_request) = one.rpartition(" "), other.rpartition(" ")
+    return claim == other_claim and request.partition("/")[0] == other_request.partition("/")[0]
 
 
 def merge(assessment: Assessment) -> dict[api.DeviceID, Finding]:
@@ -98,7 +115,7 @@ def buckets(findings: Mapping[api.DeviceID, Finding]) -> tuple[Bucket, ...]:
 
 def by_request(assessment: Assessment) -> tuple[RequestBuckets, ...]:
     """The same for each request by itself."""
-    return tuple(RequestBuckets(name, buckets(findings)) for name, findings in assessment.requests.items())
+    return tuple(RequestBuckets(name, buckets(findings)) for name, findings in assessment.requests.items() if name)
 
 
 def _detail(findings: Collection[Finding]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from dradriver import allocator, api
+from dradriver import api
 from dradriver.allocator import Assessment
 from dradriver.explain import considering, correcting, counting, expressions, grouping, holding, noting, reasoning
 from dradriver.explain.codes import Code
@@ -130,8 +130,7 @@ def _explain(
     """Explain one of several claims that are judged together."""
     cluster, subject = situation.cluster, subjects[position]
     claim, claims = subject.claim, tuple(each.claim for each in subjects)
-    assessment = allocator.assess(cluster, claim, considered.open, excluded=considered.excluded)
-    assessment = counting.without_class(assessment, claim, cluster)
+    assessment = counting.assess(cluster, claim, considered.open, considered.excluded)
     holds = claim.status.allocation is not None
     judgement = Judgement(Verdict.ALLOCATED) if holds else judge(situation, claims, considered)
     assessment = counting.picked(assessment, _picks(situation, claims, considered, judgement), holding.name(claim))
@@ -175,7 +174,7 @@ def _groupings(
     """The best groups for each request, where the verdict is about them."""
     if judgement.cause or judgement.verdict in _NOT_GROUPED:
         return ()
-    empty = allocator.assess(considered.emptied(situation.cluster), claim, considered.everywhere)
+    empty = counting.assess(considered.emptied(situation.cluster), claim, considered.everywhere)
     found = (
         grouping.group(situation.cluster, claim, name, empty.requests[name], assessment.requests[name])
         for name in assessment.requests

@@ -200,3 +200,20 @@ def test_where_the_pod_of_an_allocated_claim_runs_does_not_count(scene: Any) -> 
     )
     running = replace(situation, pods=(scene.pod("c", node="n1", phase="Running"),))
     assert [bucket.reason for bucket in explain.explain_claim(running, held).devices] == [Reason.FITS]
+
+
+def test_a_kind_of_request_that_is_not_known_blocks_and_devices_are_counted_all_the_same(scene: Any) -> None:
+    situation = scene.situation(scene.slice("n1", scene.device("a")))
+    explanation = explain.explain_claim(situation, scene.claim(api.DeviceRequest("new")))
+    assert (explanation.verdict, explanation.code) == (Verdict.BLOCKED, Code.REQUEST_REFUSED)
+    assert [(b.reason, b.detail) for b in explanation.devices] == [
+        (Reason.CLASS_SELECTOR, "a kind of request that is not known")
+    ]
+
+
+def test_options_of_one_request_do_not_compete(scene: Any) -> None:
+    options = tuple(api.DeviceSubRequest(name, "gpu") for name in ("a", "b"))
+    situation = scene.situation(scene.slice("n1", scene.device("d")))
+    explanation = explain.explain_claim(situation, scene.claim(api.DeviceRequest("r", first_available=options)))
+    assert explanation.verdict is Verdict.FITS
+    assert [bucket.reason for request in explanation.requests for bucket in request.buckets] == [Reason.FITS] * 2
