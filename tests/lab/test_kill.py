@@ -270,6 +270,7 @@ def test_node_plugins_survive_kill_9_at_random_points(
     as_person: Callable[..., Any],
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     rounds = request.config.getoption("rounds", 20)
     seed = request.config.getoption("seed", None) or random.SystemRandom().randrange(2**32)
@@ -299,7 +300,8 @@ def test_node_plugins_survive_kill_9_at_random_points(
     at_rest(lambda: observer.problems() + [pod["metadata"]["name"] for pod in objects.connection.list(objects.pods)[0]])
     at_rest(lambda: [claim["metadata"]["name"] for claim in objects.connection.list(objects.claims)[0]])
     assert not [path for node in NODES for path in lab.places[node].cdi.iterdir()]
-    request.config.get_terminal_writer().line(
-        f"\n{rounds} kills in {time.monotonic() - started:.0f} s, seed {seed}: "
-        f"{calls.cut[PREPARE]} cut a Prepare short, {calls.cut[UNPREPARE]} an Unprepare; {traffic.made} pods"
-    )
+    with capsys.disabled():
+        request.config.get_terminal_writer().line(
+            f"\n{rounds} kills in {time.monotonic() - started:.0f} s, seed {seed}: "
+            f"{calls.cut[PREPARE]} cut a Prepare short, {calls.cut[UNPREPARE]} an Unprepare; {traffic.made} pods"
+        )
