@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import resource
 import signal
 import subprocess
@@ -48,20 +49,21 @@ class Node:
     def journal(self) -> Path:
         return self.root / "s" / "journal"
 
-    def start(
-        self, *flags: str, nvml: str = "l4-4", file_bytes: int | None = None, environment: Mapping[str, str] = {}
-    ) -> subprocess.Popen[bytes]:
-        """Start the plugin; `file_bytes` is the longest file it may write."""
+    def start(self, *flags: str, nvml: str = "l4-4") -> subprocess.Popen[bytes]:
+        """Start the plugin; flags win over those that it is given anyway."""
         command = [sys.executable, "-m", "dradriver.main", "--node-name", NODE, "--kubeconfig", str(self.kubeconfig)]
         command += ["--nvml", nvml, "--dev-root", str(self.root / "root"), "--plugins-dir", str(self.root / "p")]
         command += ["--registrar-dir", str(self.root / "r"), "--cdi-dir", str(self.root / "c")]
         command += ["--state-dir", str(self.root / "s"), *flags]
         with self.root.joinpath("log").open("ab") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, env=dict(environment))
-        if file_bytes is not None:
-            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (file_bytes, file_bytes))
+            process = subprocess.Popen(command, stdout=log, stderr=log, env={})
         self.processes.append(process)
         return process
+
+    def limit_files(self, size: int | None) -> None:
+        """The longest file that the plugin may write, its log included; None for any."""
+        limit = resource.RLIM_INFINITY if size is None else size
+        resource.prlimit(self.processes[-1].pid, resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 
     def stop(self) -> None:
         for process in self.processes:
@@ -141,6 +143,10 @@ class Node:
         """UIDs of the claims with a file; other files by their name."""
         prefix = f"k8s.{DRIVER}-claim_"
         return {path.name.removeprefix(prefix).removesuffix(".json") for path in (self.root / "c").glob("*")}
+
+    def cdi_specs(self) -> list[dict[str, Any]]:
+        """What is in the CDI files."""
+        return [json.loads(path.read_bytes()) for path in (self.root / "c").iterdir()]
 
     def fault(self, text: str) -> None:
         """Put a file of faults in place."""
