@@ -95,7 +95,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     everyones = {"node_name": "NODE_NAME", "pod_uid": "POD_UID", "kubeconfig": "KUBECONFIG"}
-    own = {option: f"GPUPOOL_{option.upper()}" for option in _OPTIONS}
+    own = {option: f"GPUPOOL_{option.upper()}" for option in OPTIONS}
     given = {option: environment[name] for option, name in everyones.items() if name in environment}
     given |= {option: environment[name] for option, name in own.items() if name in environment}
     if "GPUPOOL_V" in environment:
@@ -103,7 +103,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return given
 
 
-_OPTIONS: Mapping[str, str] = {
+OPTIONS: Mapping[str, str] = {
     "node_name": "the node this runs on (NODE_NAME)",
     "kubeconfig": "how to reach the API server; in a pod its own account is used (KUBECONFIG)",
     "driver_name": "the driver's name, domain of all its attributes (default gpu.gpupool.dev)",
@@ -113,7 +113,7 @@ _OPTIONS: Mapping[str, str] = {
     "state_dir": "where the journal and the device numbers are kept (default <plugins-dir>/<driver-name>)",
     "driver_root": "the root under which the NVIDIA driver's files are (default /)",
     "dev_root": "the directory that holds dev/ with the device nodes (default /)",
-    "nvml": "`system`, or the file of a described node (default system)",
+    "nvml": "system, or the name or file of a described node (default system)",
     "metrics_port": "[HOST:]PORT of /metrics; 0 for none (default 0)",
     "health_port": "[HOST:]PORT of /livez and /readyz; 0 for none (default 0)",
     "pod_uid": "this pod's UID, for updates during which two instances run (POD_UID)",
@@ -127,7 +127,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Each flag is also an environment variable: --state-dir is GPUPOOL_STATE_DIR.",
         allow_abbrev=False,
     )
-    for option, text in _OPTIONS.items():
+    for option, text in OPTIONS.items():
         parser.add_argument(f"--{option.replace('_', '-')}", dest=option, metavar="VALUE", help=text)
     parser.add_argument("-v", dest="verbosity", action="count", help="log details (GPUPOOL_V)")
     return parser
