@@ -37,9 +37,9 @@ class Cgroup:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._tops = [hierarchy / name for hierarchy in _hierarchies()]
-        unified = [top for top in self._tops if (top.parent / "cgroup.controllers").exists()]
-        tracking = unified or [top for top in self._tops if top.parent.name == _TRACKING]
+        self._tops = [hierarchy / name for hierarchy in _hierarchies()]  # of both kinds: runc uses v2 beside v1
+        tracking = [top for top in self._tops if top.parent.name == _TRACKING]
+        tracking += [top for top in self._tops if _is_v2(top.parent)]
         if not tracking:
             raise MissingError(f"no cgroup hierarchy {_TRACKING} under {_ROOT}: a real node needs cgroups")
         self._tracking = tracking[0]
@@ -49,7 +49,7 @@ class Cgroup:
         """Make it. Raises MissingError where that is not allowed."""
         try:
             for top in self._tops:
-                if (top.parent / "cgroup.controllers").exists():
+                if _is_v2(top.parent):
                     _delegate(top.parent)
                 top.mkdir()
             self._own.mkdir()
@@ -105,16 +105,18 @@ def joining(holder: int, cgroup: Cgroup, command: Sequence[str | Path]) -> list[
 
 
 def _hierarchies() -> Iterator[Path]:
-    """Mount points of all v1 hierarchies, or of v2 where that is all there is."""
-    found: dict[str, list[Path]] = {"cgroup": [], "cgroup2": []}
+    """Mount points of all hierarchies."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         place, _, kind = line.partition(" - ")
-        if kind.split()[0] in found:
-            found[kind.split()[0]].append(Path(place.split()[4]))
-    yield from found["cgroup"] or found["cgroup2"]
+        if kind.split()[0] in ("cgroup", "cgroup2"):
+            yield Path(place.split()[4])
 
 
-def _delegate(directory: Path) -> None:
-    available = (directory / "cgroup.controllers").read_text().split()
-    wanted = " ".join(f"+{name}" for name in _V2_CONTROLLERS if name in available)
-    (directory / "cgroup.subtree_control").write_text(wanted)
+def _is_v2(hierarchy: Path) -> bool:
+    return (hierarchy / "cgroup.controllers").exists()
+
+
+def _delegate(hierarchy: Path) -> None:
+    available = (hierarchy / "cgroup.controllers").read_text().split()
+    if wanted := " ".join(f"+{name}" for name in _V2_CONTROLLERS if name in available):
+        (hierarchy / "cgroup.subtree_control").write_text(wanted)
