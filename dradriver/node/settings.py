@@ -68,7 +68,7 @@ def parse(arguments: Sequence[str], environment: Mapping[str, str]) -> Settings:
         raise SettingsError(
             f"--node-name {node!r} is no node's name; set it, or NODE_NAME, from the pod's spec.nodeName"
         )
-    if not api.names.is_dns_subdomain(driver, limit=63) or driver != driver.lower():
+    if not api.names.is_driver_name(driver) or driver != driver.lower():
         raise SettingsError(f"--driver-name {driver!r} is not a lower-case DNS name of at most 63 characters")
     pod_uid = given.get("pod_uid", "")
     if not re.fullmatch(r"[0-9A-Za-z-]*", pod_uid):

@@ -55,6 +55,14 @@ def test_a_model_can_be_a_file_beside_the_description(write: Callable[..., Path]
     assert (gpu.model.name, gpu.model.memory_mib, gpu.model.partitions) == ("NVIDIA X1", 300000, None)
 
 
+def test_a_value_that_aliases_make_huge_is_told_in_one_line(write: Callable[..., Path]) -> None:
+    levels = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    levels += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    with pytest.raises(described.DescriptionError, match=r"gpus.count: \[.* is not a whole number") as caught:
+        described.load(write("\n".join([*levels, "gpus: {count: *a8, model: l4}"])))
+    assert len(str(caught.value)) < 300
+
+
 def test_scalars_are_those_of_yaml_1_2(write: Callable[..., Path]) -> None:
     description = described.load(
         write("driver: 550.90.07\ncuda: 12.10\ngpus: [{model: l4, pci_address: 0000:17:00.0}]")

@@ -18,6 +18,7 @@ import pytest
 from dradriver import api, cluster, hardware
 from dradriver.cluster.requesting import Request
 from dradriver.node import Plugin, Settings, SettingsError, registration
+from dradriver.node import plugin as plugins
 from dradriver.node.locking import NodeLock
 from dradriver.node.settings import Address
 from dradriver.protocol import dra_v1_pb2, dra_v1beta1_pb2, pluginregistration_pb2, services
@@ -398,6 +399,41 @@ def test_a_start_that_fails_leaves_the_sockets_of_a_running_plugin_alone(running
         second.run()
     assert running.dra_socket.is_socket()
     assert running.registration_socket.is_socket()
+
+
+def test_a_driver_that_hangs_holds_up_neither_unprepare_nor_the_end(
+    running: Lab, make_claim: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plugins, "SCAN_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(plugins, "GRACE_SECONDS", 0.1)
+    held, unknown = make_claim("held", "gpu-0"), make_claim("unknown", "gpu-9")
+    for claim in (held, unknown):
+        running.server.put_claim(claim)
+    assert running.prepare(held).error == ""
+    hangs, ends = threading.Event(), threading.Event()
+
+    def hang(_nvml: object, _roots: object) -> hardware.Inventory:
+        hangs.set()
+        ends.wait(30)
+        return hardware.Inventory()
+
+    monkeypatch.setattr(hardware, "read", hang)
+    for _ in range(3):
+        assert "gpu-9" in running.prepare(unknown).error
+    assert hangs.is_set()
+    assert running.prepare(held).error == ""
+    assert running.unprepare(held).error == ""
+    running.stop()
+    ends.set()
+
+
+def test_what_can_be_no_claim_is_refused_and_needs_no_release(running: Lab, make_claim: Make) -> None:
+    for strange in ({"uid": "../x"}, {"uid": "a\0b"}, {"name": "../.."}, {"namespace": "a/b"}, {"name": ""}):
+        claim = make_claim("train", "gpu-0")
+        claim = replace(claim, metadata=replace(claim.metadata, **strange))
+        assert "can be no claim" in running.prepare(claim).error
+        assert running.unprepare(claim).error == ""
+    assert not any("resourceclaims" in request for request in running.server.requests)
 
 
 def test_probes_tell_what_is_missing(lab: Lab, wait_until: Wait) -> None:

@@ -60,6 +60,7 @@ def test_every_flag_has_its_variable() -> None:
     [
         ([], "--node-name '' is no node's name; set it, or NODE_NAME"),
         (["--node-name", "n1", "--driver-name", "GPU.example"], "--driver-name 'GPU.example' is not a lower-case"),
+        (["--node-name", "n1", "--pod-uid", "../x"], "--pod-uid '../x' is no UID; set it, or POD_UID"),
         (["--node-name", "n1", "--health-port", "99999"], "--health-port '99999' is not [HOST:]PORT"),
         (["--node-name", "n1", "--colour"], "unrecognized arguments: --colour; see gpupool-node --help"),
     ],
