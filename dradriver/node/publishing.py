@@ -151,11 +151,12 @@ class Publisher:
 
     def _failed(self, error: Exception, failures: int) -> float:
         """Tell of a failed pass; the seconds until the next."""
+        text = f"the server's answer has no {error}" if isinstance(error, KeyError) else str(error)
         if not isinstance(error, cluster.ClusterError | api.WireError | KeyError):
             log.bug("publishing failed", error)
-        elif self.problem != str(error) and not isinstance(error, cluster.ConflictError):
-            log.problem("cannot publish", node=self._node, error=str(error))
-        self.problem = str(error)
+        elif self.problem != text and not isinstance(error, cluster.ConflictError):
+            log.problem("cannot publish", node=self._node, error=text)
+        self.problem = text
         if isinstance(error, cluster.NotFoundError):
             self._start_over()
         wait: float = min(FIRST_RETRY_SECONDS * 2 ** min(failures - 1, 10), LONGEST_RETRY_SECONDS)

@@ -8,7 +8,6 @@ to Kubernetes 1.35 a registration that fails after GetInfo is never tried again 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,6 @@ class Registration:
         *,
         driver: str,
         endpoint: Path,
-        on_change: Callable[[], None] = lambda: None,
         first_wait: float = FIRST_WAIT_SECONDS,
         check_seconds: float = CHECK_SECONDS,
     ) -> None:
@@ -49,7 +47,6 @@ class Registration:
             services.REGISTRATION, {"GetInfo": self._get_info, "NotifyRegistrationStatus": self._notify}
         )
         self._server = SocketServer(path, [handler], threads=2)
-        self._on_change = on_change
         self._first_wait = first_wait
         self._check_seconds = check_seconds
         self._stop = threading.Event()
@@ -80,7 +77,6 @@ class Registration:
             log.info("registered with the kubelet", driver=self._info.name)
         else:
             log.problem("kubelet refused the registration", driver=self._info.name, error=self.problem)
-        self._on_change()
         return messages.RegistrationStatusResponse()
 
     def _watch(self) -> None:
