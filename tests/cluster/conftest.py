@@ -100,9 +100,10 @@ class RealCluster:
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stdout}{done.stderr}"
         return done.stdout
 
-    def apply(self, manifest: Path, *, label: str | None = None) -> list[dict[str, Any]]:
+    def apply(self, manifest: Path | str, *, label: str | None = None) -> list[dict[str, Any]]:
         """Apply a manifest in the version that is served, pods with an image that is there and sleeps."""
-        objects = [each for each in yaml.safe_load_all(manifest.read_text()) if each]
+        text = manifest if isinstance(manifest, str) else manifest.read_text()
+        objects = [each for each in yaml.safe_load_all(text) if each]
         if label:
             key, value = label.split("=")
             objects = [each for each in objects if each["metadata"].get("labels", {}).get(key) == value]
@@ -112,8 +113,11 @@ class RealCluster:
 
     def _runnable(self, body: dict[str, Any]) -> dict[str, Any]:
         if body["kind"] == "Pod":
-            for container in body["spec"]["containers"]:
-                container.update(image=images.IMAGE, imagePullPolicy="Never", command=SLEEP)
+            spec = body["spec"]
+            spec.setdefault("terminationGracePeriodSeconds", 2)
+            for container in (*spec["containers"], *spec.get("initContainers", ())):
+                container.update(image=images.IMAGE, imagePullPolicy="Never")
+                container.setdefault("command", SLEEP)
             return body
         if not body["apiVersion"].startswith(api.wire.GROUP):
             return body
@@ -137,6 +141,24 @@ class RealCluster:
                 pytest.fail(f"not within {seconds:.0f} s: {awaited}\n{events}\n{log}")
             time.sleep(0.1)
         return found
+
+    def running(self, namespace: str, *names: str, seconds: float = AWAIT_SECONDS) -> list[dict[str, Any]]:
+        """The pods, once all of them run."""
+
+        def all_run() -> list[dict[str, Any]] | None:
+            pods = [self.pod(namespace, name) for name in names]
+            return pods if all(pod and pod["status"].get("phase") == "Running" for pod in pods) else None  # type: ignore[return-value]
+
+        found: list[dict[str, Any]] = self.eventually(all_run, f"pods {names} in {namespace} run", seconds)
+        return found
+
+    def prepared(self) -> dict[str, list[str]]:
+        """Devices in CDI files, by the claim's name."""
+        key = f"{DRIVER}/claim-name"
+        return {
+            spec["annotations"][key]: [device["name"].split("-", 5)[-1] for device in spec["devices"]]
+            for spec in self.cdi_files()
+        }
 
     def pod(self, namespace: str, name: str) -> dict[str, Any] | None:
         try:
@@ -178,3 +200,15 @@ def real_cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     finally:
         made.stop()
         shutil.rmtree(short)
+
+
+@pytest.fixture
+def namespace(real_cluster: RealCluster, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace of the test's own, with the classes there; all claims in it end with the test."""
+    real_cluster.eventually(lambda: len(real_cluster.devices()) == 8, "eight devices in slices")
+    real_cluster.apply(Path(__file__).parents[2] / "manifests" / "deviceclasses.yaml")
+    name = request.node.originalname.removeprefix("test_").replace("_", "-")[:60].strip("-")
+    real_cluster.kubectl("create", "namespace", name)
+    yield name
+    real_cluster.kubectl("delete", "namespace", name, "--timeout=60s")
+    real_cluster.eventually(lambda: not real_cluster.cdi_files(), "no CDI file is left")

@@ -140,6 +140,7 @@ def kubelet(
         "evictionHard": {"memory.available": "1Mi", "nodefs.available": "1Mi", "imagefs.available": "1Mi"},
         "imageGCHighThresholdPercent": 100,
         "nodeStatusUpdateFrequency": "2s",
+        "syncFrequency": "10s",  # a failed Prepare is tried again after one to one and a half of it (default: 1m)
         "featureGates": dict(gates),
     }
     if minor >= _FIRST_MINOR_REFUSING_CGROUP_V1:
