@@ -3,12 +3,11 @@
 Pure. `allocate` answers as the scheduler would on one node; `assess` looks at every device of the cluster without
 searching and tells how far it gets, which is what `explain` is made of.
 
-Exact for Kubernetes 1.36 and 1.37 with their default gates, devices and order included. Before, the scheduler's order
-is random: the sorted order of 1.36 is used, and the answer is one that the scheduler could give, but for
-distinctAttribute over several devices of one request, where 1.34 and 1.35 try permutations and forget differently.
+Exact, devices and order included, for Kubernetes 1.36 and 1.37, whose newest patch releases are the measure (which of
+upstream's allocators answers, and by which rules, is in `variants`). Where the scheduler's order is random, before 1.36
+and in its stable allocator, the sorted order of 1.36 is used, and the answer is one that the scheduler could give.
 
-Not modelled: devices that several claims may share by capacity (never given out, reason `capacity`; what holds a share
-counts), list attributes, derived attributes, compatibility groups, skipped node operations.
+Not modelled: derived attributes (KEP-6080, an alpha of 1.37), which are read past.
 """
 
 from dradriver.allocator.assessing import Assessment, Finding, Reason, assess

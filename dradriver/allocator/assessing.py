@@ -17,7 +17,7 @@ from dradriver.allocator.clusters import Cluster, Holder
 from dradriver.allocator.counters import Counters, drawn
 from dradriver.allocator.offering import Offer, Place, blocking_taint
 from dradriver.allocator.outlook import Outlook
-from dradriver.allocator.pools import POOL_WIDE_MINOR, Candidate, PoolID, PoolView, candidate_serves
+from dradriver.allocator.pools import Candidate, PoolID, PoolView, candidate_serves
 from dradriver.allocator.requesting import Step, Wanted, options
 from dradriver.allocator.selecting import Judgement
 from dradriver.cel import Trace
@@ -204,7 +204,7 @@ class _Assessor:
     def _unseated(self, candidate: Candidate) -> Finding:
         pool = self._cluster.pool(candidate.id)
         broken = self._broken.get(pool.id)
-        if broken is None and not self._cluster.repairs.pools and self._cluster.kubernetes.minor >= POOL_WIDE_MINOR:
+        if broken is None and not self._cluster.repairs.pools and self._cluster.rules.pool_wide:
             broken = None if pool.complete else Finding(Reason.POOL_INCOMPLETE)
         if broken is not None:
             return broken
@@ -262,7 +262,7 @@ class _Assessor:
 
 def _broken(view: PoolView, cluster: Cluster) -> Finding | None:
     """What keeps every device of a pool from being used on a node."""
-    if view.incomplete and cluster.kubernetes.minor >= POOL_WIDE_MINOR:
+    if view.incomplete and cluster.rules.pool_wide:
         return Finding(Reason.POOL_INCOMPLETE)
     return Finding(Reason.POOL_INVALID, detail=view.invalid) if view.invalid else None
 

@@ -13,6 +13,8 @@ from typing import Any
 from dradriver import api
 from dradriver.allocator.pools import Candidate, Pool, PoolID, PoolView, gather
 from dradriver.allocator.selecting import Compile, Selectors, compile_stored
+from dradriver.allocator.tainting import rules_work, tainted
+from dradriver.allocator.variants import rules_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,11 @@ class Cluster:
     """An immutable index of what allocation depends on.
 
     `claims` are all claims of all namespaces, allocated or not; only allocated ones count, admin access left out.
+    Devices have the taints of `taint_rules` beside their own, where the gates let the scheduler look at rules.
 
     Attributes:
         kubernetes: the version and gates whose rules hold.
+        rules: how the allocator of that version behaves under these gates.
         classes, nodes: by name.
         claims: all claims given, whatever a variant leaves out of account.
         pools: every pool as the whole cluster sees it, ordered by driver, then name.
@@ -56,17 +60,21 @@ class Cluster:
         claims: Iterable[api.ResourceClaim],
         nodes: Iterable[api.Node],
         kubernetes: api.Kubernetes,
+        taint_rules: Iterable[api.DeviceTaintRule] = (),
         compile_expression: Compile = compile_stored,
     ) -> None:
         self.kubernetes = kubernetes
+        self.rules = rules_of(kubernetes)
         self.classes: Mapping[str, api.DeviceClass] = {c.metadata.name: c for c in classes}
         self.nodes: Mapping[str, api.Node] = {n.name: n for n in nodes}
         self.claims = tuple(claims)
+        self.selectors = Selectors(kubernetes, compile_expression)
+        if rules_work(kubernetes):
+            slices = tainted(slices, tuple(taint_rules), self._meets)
         self._pools = gather(slices, kubernetes)
         self.pools = tuple(self._pools.values())
         self.candidates: Mapping[api.DeviceID, Candidate] = _first_by_id(self.pools)
         self.devices: Mapping[api.DeviceID, api.Device] = {i: c.device for i, c in self.candidates.items()}
-        self.selectors = Selectors(kubernetes, compile_expression)
         self.repairs = Repairs()
         self._held = _holders(self.claims)
         self._local, self._shared = _by_node(self.pools)
@@ -84,16 +92,21 @@ class Cluster:
         held = self._held.get(device)
         if not held:
             return False
-        return not self.kubernetes.enabled("DRAConsumableCapacity") or any(h.result.share_id is None for h in held)
+        return not self.rules.consumable or any(h.result.share_id is None for h in held)
+
+    def shares(self, device: api.DeviceID) -> tuple[api.AllocatedDevice, ...]:
+        """The shares that claims hold of a device."""
+        return tuple(h.result for h in self._held.get(device, ()) if h.result.share_id is not None)
 
     def pools_for(self, node: api.Node) -> list[PoolView]:
         """The pools with something for a node, in the order in which they are tried.
 
-        By driver, then name; pools with binding conditions last.
+        By driver, then name; pools with binding conditions last, where the version does that.
         """
         pools = sorted((*self._local.get(node.name, ()), *self._shared), key=lambda pool: pool.id)
         seen = (pool.seen_from(node, repaired=self.repairs.pools) for pool in pools)
-        return sorted((view for view in seen if view is not None), key=lambda view: view.has_binding_conditions)
+        found = [view for view in seen if view is not None]
+        return sorted(found, key=lambda view: view.gated) if self.rules.gated_last else found
 
     def without_claims(self, leaves: Callable[[api.ResourceClaim], bool]) -> Cluster:
         """The cluster once the claims for which `leaves` is true hold nothing any more."""
@@ -113,6 +126,14 @@ class Cluster:
             selectors: a selector that errs on a device is false on it.
         """
         return self._variant(repairs=Repairs(taints, pools, selectors))
+
+    def _meets(self, identity: api.DeviceID, device: api.Device, selector: api.DeviceTaintSelector) -> bool:
+        """Whether a device meets the class and selectors of a taint rule; one that errs does not."""
+        named = self.classes.get(selector.device_class_name or "")
+        if selector.device_class_name and named is None:
+            return False
+        candidate = Candidate(identity, device, api.ResourceSlice(identity.driver, api.Pool(identity.pool)))
+        return self.selectors.judge(candidate, named, selector.selectors).passed
 
     def _variant(self, **changes: Any) -> Cluster:
         made = object.__new__(type(self))

@@ -18,8 +18,10 @@ from dradriver import api
 from dradriver.allocator.constraints import AttributeKey, affects, lookup
 from dradriver.allocator.counters import Counters
 from dradriver.allocator.offering import Offer, Place, blocking_taint
-from dradriver.allocator.pools import POOL_WIDE_MINOR, Candidate
+from dradriver.allocator.pools import Candidate
 from dradriver.allocator.requesting import Step, Wanted
+from dradriver.allocator.sharing import shareable
+from dradriver.allocator.variants import BrokenPools
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +72,15 @@ class Outlook:
         self._usable_sets = {w: frozenset(positions) for w, positions in self.usable.items()}
         self.symmetric = not self._all_meets_constraint()
         # Before 1.35 the search ends with an error when it comes to an invalid pool.
-        broken = offer.cluster.kubernetes.minor < POOL_WIDE_MINOR and any(view.invalid for view in offer.views)
+        skipped = offer.cluster.rules.broken_pools is BrokenPools.SKIPPED
+        broken = not skipped and any(view.invalid for view in offer.views)
         self.sound = self.symmetric and not broken and not any(self._erring.values())
         self._groups = {
             (index, number): self._grouped(index, constraint)
             for index, claim in enumerate(claims)
             for number, constraint in enumerate(claim.spec.constraints)
-            if constraint.match_attribute is not None
+            # Of lists, two values may go together that are not equal.
+            if constraint.match_attribute is not None and not offer.cluster.rules.lists
         }
         self._viable = {key: self._viable_values(key) for key in self._groups}
         self._kinds: dict[int, Hashable] = {}
@@ -123,14 +127,22 @@ class Outlook:
         for position, (candidate, view) in enumerate(self._places):
             if not wanted.admin_access and cluster.in_use(candidate.id):
                 continue
-            if self._offer.judge(wanted, candidate).error is not None and not cluster.repairs.selectors:
+            judgement = self._offer.judge(wanted, candidate)
+            errs = judgement.error is not None or (judgement.passed and self._offer.capacity_errs(wanted, candidate))
+            if errs and not cluster.repairs.selectors:
                 erring.add(position)
             elif (
-                self._offer.selectable(wanted, candidate)
+                judgement.passed
+                and self._offer.selectable(wanted, candidate)
                 and self._offer.roomy(wanted, candidate)
                 and blocking_taint(cluster, wanted, candidate.device) is None
                 and all(lookup(candidate, name) is not None for name in names)
-                and (not candidate.device.consumes_counters or counters.suffice(view, candidate))
+                and self._offer.operable(candidate)
+                and (
+                    not candidate.device.consumes_counters
+                    or self._offer.charged(candidate)
+                    or counters.suffice(view, candidate)
+                )
             ):
                 found.append(position)
         return tuple(found)
@@ -167,9 +179,15 @@ class Outlook:
                 return False
             only = step.options[0]
             if len(step.options) == 1 and affects(constraint, only) and not only.admin_access:
-                together.update(group.members.get(only, ()))
+                members = group.members.get(only, ())
+                if any(self._shareable(position) for position in members):
+                    continue  # what many requests may have does not run out
+                together.update(members)
                 wanted_together += self.needed(only)
         return wanted_together <= len(together)
+
+    def _shareable(self, position: int) -> bool:
+        return shareable(self._places[position].candidate.device, self._offer.cluster.rules)
 
     def _reaches(self, wanted: Wanted, constraint: api.DeviceConstraint, group: Group) -> bool:
         found = group.members.get(wanted, ()) if affects(constraint, wanted) else self.usable[wanted]
@@ -205,7 +223,17 @@ class Outlook:
             (position in usable, position in self._erring[w], self._swept(w, candidate))
             for w, usable in self._usable_sets.items()
         )
-        return fates, values, _draw(candidate, id(view))
+        return fates, values, _draw(candidate, id(view)), self._room(candidate)
+
+    def _room(self, candidate: Candidate) -> Hashable:
+        """What tells two devices apart by capacity."""
+        if not self._offer.cluster.rules.consumable:
+            return None
+        return (
+            candidate.device.allow_multiple_allocations,
+            tuple(sorted((name, repr(capacity)) for name, capacity in candidate.device.capacity.items())),
+            tuple(sorted(self._offer.used(candidate).items())),
+        )
 
     def _swept(self, wanted: Wanted, candidate: Candidate) -> bool:
         return wanted.takes_all and any(p.candidate is candidate for p in self._everything[wanted])
@@ -215,5 +243,7 @@ def _draw(candidate: Candidate, scope: int) -> Hashable:
     uses = candidate.device.consumes_counters
     if not uses:
         return None
-    amounts = sorted((u.counter_set, name, amount.value) for u in uses for name, amount in u.counters.items())
+    amounts = sorted(
+        (u.counter_set, name, amount.value, u.compatibility_groups) for u in uses for name, amount in u.counters.items()
+    )
     return scope, id(candidate.slice), tuple(amounts)

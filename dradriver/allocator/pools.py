@@ -1,22 +1,18 @@
 """Resource pools: as the whole cluster sees them, and as one node does.
 
 Pure values, made once from the slices. Rules of which slices count, when a pool is incomplete or invalid and in which
-order its devices are tried are those of dynamic-resource-allocation `structured/internal/incubating/pools_*.go`;
-before 1.35 completeness was judged over the slices of one node alone (kubernetes issue 134466).
-The sorted order of 1.36 is used for every version: before it was random.
+order its devices are tried are those of dynamic-resource-allocation `structured/internal/*/pools_*.go`, as `variants`
+names them. The sorted order of 1.36 is used for every version: before it was random.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from dradriver import api
-
-POOL_WIDE_MINOR = 35
-"""From this minor on completeness is judged, and counters are shared, over the whole pool."""
+from dradriver.allocator.variants import BrokenPools, Rules, rules_of
 
 
 class PoolID(NamedTuple):
@@ -44,6 +40,7 @@ class PoolView:
 
     `elsewhere` are devices of the pool in slices for other nodes: they share its counters. Both are empty while the
     pool is incomplete; an invalid pool keeps them only before 1.35.
+    `gated` says that a device needs someone's consent before a pod starts (KEP-5007).
     """
 
     id: PoolID
@@ -52,11 +49,7 @@ class PoolView:
     candidates: tuple[Candidate, ...] = ()
     elsewhere: tuple[Candidate, ...] = ()
     counter_slices: tuple[api.ResourceSlice, ...] = ()
-
-    @property
-    def has_binding_conditions(self) -> bool:
-        """Whether a device needs someone's consent before a pod starts: such pools are tried last (KEP-5007)."""
-        return any(c.device.binding_conditions for c in self.candidates)
+    gated: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +64,7 @@ class Pool:
 
     id: PoolID
     kubernetes: api.Kubernetes = field(repr=False)
+    rules: Rules = field(repr=False)
     generation: int
     slices: tuple[api.ResourceSlice, ...]
     published: tuple[api.ResourceSlice, ...] = ()
@@ -126,33 +120,42 @@ class Pool:
         here = [s for s in relevant if s.pool.generation == newest]
         # Upstream looks for a newer generation on other nodes only where this one is not complete by itself.
         replaced = newest < self.generation and len(here) != here[0].pool.resource_slice_count
-        return None if replaced and self._pool_wide else self._judge(here)
-
-    @property
-    def _pool_wide(self) -> bool:
-        return self.kubernetes.minor >= POOL_WIDE_MINOR
+        return None if replaced and self.rules.pool_wide else self._judge(here)
 
     def _serves(self, resource_slice: api.ResourceSlice, node: api.Node) -> bool:
         """Whether a slice has something for a node; per-device selection is judged device by device afterwards."""
         if not self._understands(resource_slice):
             return False
+        if resource_slice.shared_counters and self.rules.counter_slices_everywhere:
+            return True
         if resource_slice.per_device_node_selection:
             return any(_picks(d, node) for d in resource_slice.devices)
         return _picks(resource_slice, node)
 
     def _understands(self, resource_slice: api.ResourceSlice) -> bool:
-        # What the gate adds to slices makes a scheduler without it ignore them; they still count for completeness.
-        partitioned = resource_slice.per_device_node_selection or bool(resource_slice.shared_counters)
-        return not partitioned or self.kubernetes.enabled("DRAPartitionableDevices")
+        # What a gate adds to slices makes a scheduler without it ignore them; they still count for completeness.
+        partitioned = resource_slice.per_device_node_selection or (
+            bool(resource_slice.shared_counters) and self.rules.counter_slices_need_gate
+        )
+        if partitioned and not self.kubernetes.enabled("DRAPartitionableDevices"):
+            return False
+        return not self._uses_unknown_groups(resource_slice)
+
+    def _uses_unknown_groups(self, resource_slice: api.ResourceSlice) -> bool:
+        """Whether a slice has compatibility groups and the gate is off: then not even completeness counts it."""
+        if self.rules.groups is not False:
+            return False
+        return any(use.compatibility_groups for d in resource_slice.devices for use in d.consumes_counters)
 
     def _judge(self, here: Sequence[api.ResourceSlice]) -> PoolView:
         """A view from the slices for a node, all of one generation; completeness as of the version."""
         wanted = here[0].pool.resource_slice_count
         complete = len(here) == wanted
-        if not self._pool_wide:
+        if not self.rules.pool_wide:
             seen = self._build(here)
             return seen if complete else replace(seen, incomplete=True)
-        everywhere = [s for s in self.published if s.pool.generation == here[0].pool.generation]
+        generation = here[0].pool.generation
+        everywhere = [s for s in self.published if s.pool.generation == generation and not self._uses_unknown_groups(s)]
         if not complete and len(everywhere) != wanted:
             return PoolView(self.id, incomplete=True)
         return self._build(here, () if complete else everywhere)
@@ -164,7 +167,8 @@ class Pool:
         *,
         repaired: bool = False,
     ) -> PoolView:
-        here = sorted(here, key=lambda s: s.metadata.name)
+        last = self.rules.gated_slices_last
+        here = sorted(here, key=lambda s: (last and _gated(s), s.metadata.name))
         present = {id(s) for s in here}
         candidates = tuple(c for s in here for c in self._candidates[id(s)])
         if repaired:
@@ -172,14 +176,22 @@ class Pool:
         invalid = _duplicate_name(candidates)
         elsewhere: tuple[Candidate, ...] = ()
         counter_slices: tuple[api.ResourceSlice, ...] = ()
-        if self._pool_wide and self.kubernetes.enabled("DRAPartitionableDevices"):
+        if self.rules.pool_wide and self.kubernetes.enabled("DRAPartitionableDevices"):
             others = [s for s in everywhere if id(s) not in present]
             elsewhere = tuple(c for s in others for c in self._candidates[id(s)])
             counter_slices = tuple(s for s in (*here, *others) if s.shared_counters)
             invalid = invalid or _broken_counters(counter_slices, (*candidates, *elsewhere))
-        if invalid and self._pool_wide and not repaired:
+        if invalid and self.rules.broken_pools is BrokenPools.SKIPPED and not repaired:
             return PoolView(self.id, invalid=invalid)
-        return PoolView(self.id, False, None if repaired else invalid, candidates, elsewhere, counter_slices)
+        return PoolView(
+            self.id,
+            False,
+            None if repaired else invalid,
+            candidates,
+            elsewhere,
+            counter_slices,
+            any(c.device.binding_conditions for c in candidates),
+        )
 
     def checked(self) -> Pool:
         """The same pool with what is computed once: whether it is valid, and its view if it is for one node alone."""
@@ -221,6 +233,7 @@ def _pool(pool: PoolID, slices: Sequence[api.ResourceSlice], kubernetes: api.Kub
     return Pool(
         id=pool,
         kubernetes=kubernetes,
+        rules=rules_of(kubernetes),
         generation=newest,
         slices=current,
         published=tuple(sorted(slices, key=lambda s: not _goes_first(s, kubernetes))),
@@ -232,15 +245,22 @@ def _pool(pool: PoolID, slices: Sequence[api.ResourceSlice], kubernetes: api.Kub
 
 def _goes_first(resource_slice: api.ResourceSlice, kubernetes: api.Kubernetes) -> bool:
     """Whether upstream looks at a slice before others: where counts differ within a pool, the first is believed."""
-    if kubernetes.minor <= POOL_WIDE_MINOR:
+    rules = rules_of(kubernetes)
+    if rules.gated_slices_last:
+        return not _gated(resource_slice)
+    if rules.random_order:
         return True
-    beside = kubernetes.minor == POOL_WIDE_MINOR + 1 and bool(resource_slice.shared_counters)
+    beside = rules.counter_slices_everywhere and bool(resource_slice.shared_counters)
     return bool(resource_slice.node_name) and not beside
+
+
+def _gated(resource_slice: api.ResourceSlice) -> bool:
+    return any(device.binding_conditions for device in resource_slice.devices)
 
 
 def _candidates(resource_slice: api.ResourceSlice, kubernetes: api.Kubernetes) -> tuple[Candidate, ...]:
     # From 1.35 on a slice with counters has no devices (KEP-4815): what is there anyway is ignored.
-    if resource_slice.shared_counters and kubernetes.minor >= POOL_WIDE_MINOR:
+    if resource_slice.shared_counters and rules_of(kubernetes).pool_wide:
         return ()
     return tuple(
         Candidate(api.DeviceID(resource_slice.driver, resource_slice.pool.name, d.name), d, resource_slice)
@@ -256,8 +276,12 @@ def _first_of_each_name(candidates: Iterable[Candidate]) -> tuple[Candidate, ...
 
 
 def _duplicate_name(candidates: Iterable[Candidate]) -> str | None:
-    names = Counter(c.id.device for c in candidates)
-    return next((f"duplicate device name {name}" for name, times in names.items() if times > 1), None)
+    seen: set[str] = set()
+    for candidate in candidates:
+        if candidate.id.device in seen:
+            return f"duplicate device name {candidate.id.device}"
+        seen.add(candidate.id.device)
+    return None
 
 
 def _broken_counters(slices: Iterable[api.ResourceSlice], candidates: Iterable[Candidate]) -> str | None:

@@ -11,15 +11,10 @@ from dataclasses import dataclass
 
 from dradriver import api
 from dradriver.allocator.clusters import Cluster
+from dradriver.allocator.variants import Distinct
 
 RESULTS_LIMIT = 32
 """Devices one claim can be given (resource.k8s.io AllocationResultsMaxSize)."""
-
-DISTINCT_MINOR = 36
-"""From this minor on distinctAttribute is known with default gates."""
-
-REMAINDER_NAMED_MINOR = 34
-"""From this minor on (its latest patch releases) the message about too many devices names the request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +37,22 @@ class Abort(Exception):  # noqa: N818 - carries an outcome, and is caught where 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
-    """One way to meet a request. `name` is `request` or `request/subrequest`, `count` is 0 with mode All."""
+    """One way to meet a request. `name` is `request` or `request/subrequest`, `count` is 0 with mode All.
+
+    `option` counts the subrequests of a prioritized request.
+    """
 
     claim: int
     request: str
     name: str
     spec: api.ExactDeviceRequest | api.DeviceSubRequest
     device_class: api.DeviceClass | None
+    option: int = 0
+
+    @property
+    def own_name(self) -> str:
+        """The name that errors give: a subrequest's without its request."""
+        return self.name.rpartition("/")[2]
 
     @property
     def takes_all(self) -> bool:
@@ -88,8 +92,10 @@ def options(request: api.DeviceRequest, claim: int, cluster: Cluster) -> tuple[W
         device_class = cluster.classes.get(request.exactly.device_class_name)
         return (Wanted(claim, request.name, request.name, request.exactly, device_class),)
     return tuple(
-        Wanted(claim, request.name, f"{request.name}/{sub.name}", sub, cluster.classes.get(sub.device_class_name))
-        for sub in request.first_available
+        Wanted(
+            claim, request.name, f"{request.name}/{sub.name}", sub, cluster.classes.get(sub.device_class_name), option
+        )
+        for option, sub in enumerate(request.first_available)
     )
 
 
@@ -106,30 +112,37 @@ def steps(cluster: Cluster, claims: Sequence[api.ResourceClaim]) -> tuple[Step, 
     return made
 
 
+def check_capacity(cluster: Cluster, claim: api.ResourceClaim, step: Step) -> None:
+    """Refuse a request for capacity that this scheduler does not understand. Raises Abort."""
+    rules = cluster.rules
+    if rules.consumable or not rules.refuses_capacity:
+        return
+    for wanted in (w for w in step.options if w.spec.capacity):
+        named = f"request {wanted.request}"
+        if isinstance(wanted.spec, api.DeviceSubRequest) and rules.names_subrequest:
+            named = f"subrequest {wanted.own_name}"
+        message = f"{named}: has capacity requests, but the DRAConsumableCapacity feature is disabled"
+        raise _refusal(claim, wanted, message)
+
+
 def check_wanted(cluster: Cluster, claim: api.ResourceClaim, wanted: Wanted) -> None:
     """Refuse what the allocator refuses to try. Raises Abort."""
     enabled, spec = cluster.kubernetes.enabled, wanted.spec
-    if spec.capacity and not enabled("DRAConsumableCapacity"):
-        kind = "subrequest" if isinstance(spec, api.DeviceSubRequest) else "request"
-        message = (
-            f"{kind} {_own_name(wanted)}: has capacity requests, but the DRAConsumableCapacity feature is disabled"
-        )
-        raise _refusal(claim, wanted, message)
     for index, selector in enumerate(spec.selectors):
         if selector.expression is None:
-            text = f"request {_own_name(wanted)}, selector #{index}: CEL expression empty (unsupported selector type?)"
+            text = f"request {wanted.own_name}, selector #{index}: CEL expression empty (unsupported selector type?)"
             raise _refusal(claim, wanted, text)
     if wanted.admin_access and not enabled("DRAAdminAccess"):
-        text = f"request {_own_name(wanted)}: admin access is requested, but the feature is disabled"
+        text = f"request {wanted.own_name}: admin access is requested, but the feature is disabled"
         raise _refusal(claim, wanted, text)
     if spec.allocation_mode not in tuple(api.AllocationMode):
-        text = f"request {_own_name(wanted)}: unsupported count mode {spec.allocation_mode}"
+        text = f"request {wanted.own_name}: unsupported count mode {spec.allocation_mode}"
         raise _refusal(claim, wanted, text)
 
 
 def check_constraints(cluster: Cluster, claim: api.ResourceClaim, index: int) -> None:
     """Refuse kinds of constraint that the scheduler does not know. Raises Abort."""
-    distinct = _knows_distinct(cluster.kubernetes)
+    distinct = cluster.rules.distinct is not Distinct.UNKNOWN
     for number, constraint in enumerate(claim.spec.constraints):
         if constraint.match_attribute is None and (constraint.distinct_attribute is None or not distinct):
             message = f"constraint #{number}: empty constraint (unsupported constraint type?)"
@@ -137,8 +150,8 @@ def check_constraints(cluster: Cluster, claim: api.ResourceClaim, index: int) ->
 
 
 def check_addition(cluster: Cluster, claim: api.ResourceClaim, wanted: Wanted, count: int, total: int) -> None:
-    """Refuse a request that takes a claim over the limit, as since 1.34 (`check_total` does before). Raises Abort."""
-    if total + count > RESULTS_LIMIT and cluster.kubernetes.minor >= REMAINDER_NAMED_MINOR:
+    """Refuse a request that takes a claim over the limit; `check_total` does where messages are older. Raises Abort."""
+    if total + count > RESULTS_LIMIT and cluster.rules.names_remainder:
         limit = f"the claim limit of {RESULTS_LIMIT}, with {total} already accounted for"
         message = f"claim {full_name(claim)}, request {wanted.request}: adding {count} devices exceeds {limit}"
         raise Abort(Failed(message, wanted.claim, wanted.request))
@@ -149,22 +162,6 @@ def check_total(claim: api.ResourceClaim, index: int, total: int) -> None:
     if total > RESULTS_LIMIT:
         message = f"number of requested devices {total} exceeds the claim limit of {RESULTS_LIMIT}"
         raise Abort(Failed(f"claim {full_name(claim)}: {message}", index))
-
-
-def _knows_distinct(kubernetes: api.Kubernetes) -> bool:
-    """Whether the variant of the allocator that the gates select has distinctAttribute.
-
-    In 1.34 and 1.35 only the experimental one has, which is chosen where a gate is on that it alone supports.
-    """
-    enabled = kubernetes.enabled
-    conditions, status = enabled("DRADeviceBindingConditions"), enabled("DRAResourceClaimDeviceStatus")
-    match kubernetes.minor:
-        case 34:
-            return enabled("DRAConsumableCapacity") or conditions or status
-        case 35:
-            return enabled("DRAConsumableCapacity") or (conditions and status)
-        case minor:
-            return minor >= DISTINCT_MINOR
 
 
 def _check_kind(cluster: Cluster, claim: api.ResourceClaim, index: int, request: api.DeviceRequest) -> None:
@@ -185,7 +182,3 @@ def _check_kind(cluster: Cluster, claim: api.ResourceClaim, index: int, request:
 
 def _refusal(claim: api.ResourceClaim, wanted: Wanted, message: str) -> Abort:
     return Abort(Failed(f"claim {full_name(claim)}, {message}", wanted.claim, wanted.name))
-
-
-def _own_name(wanted: Wanted) -> str:
-    return wanted.name.rpartition("/")[2]

@@ -2,7 +2,8 @@
 
 Claims in order, requests in order, the options of a prioritized request in order, devices as combinations in the order
 of the pools. The first complete solution is the answer, as upstream (dynamic-resource-allocation
-`allocator_incubating.go`, allocateOne); counting and symmetry (`outlook`) only spare what cannot change it.
+`allocator_*.go`, allocateOne and allocateDevice); counting and symmetry (`outlook`) only spare what cannot change it,
+and nothing is spared where a rule of the version makes an answer depend on what was tried before.
 The search is a stack of generators, one for each choice: it knows no depth limit, can be stopped at any step, and
 every choice undoes itself when it is taken up again.
 """
@@ -11,28 +12,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from dradriver import api
 from dradriver.allocator.clusters import Cluster
+from dradriver.allocator.compatibility import Compatibility
 from dradriver.allocator.constraints import constraint_for, depends_on_history
 from dradriver.allocator.counters import Counters
 from dradriver.allocator.offering import Offer, Place, blocking_taint
 from dradriver.allocator.outlook import Outlook, Shortfall
-from dradriver.allocator.pools import POOL_WIDE_MINOR, Candidate, PoolView
+from dradriver.allocator.pools import Candidate, PoolView
 from dradriver.allocator.requesting import (
     RESULTS_LIMIT,
     Abort,
     Failed,
     Wanted,
     check_addition,
+    check_capacity,
     check_constraints,
     check_total,
     check_wanted,
-    full_name,
     steps,
 )
-from dradriver.allocator.results import allocation
+from dradriver.allocator.results import Pick, allocation
+from dradriver.allocator.sharing import Consumed, Shares, UnfitError, shareable
+from dradriver.allocator.variants import BrokenPools, Rules
 
 DEFAULT_BUDGET = 200_000
 """Devices looked at before a search gives up: a second or two."""
@@ -94,7 +98,18 @@ class _OutOfBudgetError(Exception):
 
 
 class _HopelessError(Exception):
-    """Ends a search of which counting has shown that it finds nothing."""
+    """Ends a search that finds nothing: counting has shown it, or upstream gives up here."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Undo:
+    """What one device changed, to be undone: which claims took it, how many were picked, what else it drew."""
+
+    picks: int
+    marked: bool
+    charged: bool
+    consumed: Consumed | None
+    groups: Any
 
 
 class _Search:
@@ -102,31 +117,27 @@ class _Search:
 
     def __init__(self, cluster: Cluster, node: api.Node, claims: Sequence[api.ResourceClaim], budget: int) -> None:
         self._cluster = cluster
+        self._rules = cluster.rules
         self._claims = claims
         self._budget = budget
         self._steps = steps(cluster, claims)
         self._offer = Offer(cluster, node, claims)
         self._everything: dict[Wanted, tuple[Place, ...]] = {}
         self._check()
-        self._places, self._broken = _places(self._offer.views, cluster.kubernetes)
-        self._counters = Counters(cluster)
-        self._constraints = [
-            [constraint_for(c, cluster.kubernetes) for c in claim.spec.constraints] for claim in claims
-        ]
+        self._places, self._broken = _places(self._offer.views, self._rules)
         # For each device taken, by which claims: admin access may take a device twice, but not within one claim.
         self._taken: dict[api.DeviceID, set[int]] = {}
-        self._picks: list[list[tuple[Wanted, Candidate]]] = [[] for _ in claims]
+        self._counters = Counters(cluster, self._taken)
+        self._compatibility = Compatibility(cluster) if self._rules.groups else None
+        self._shares = Shares(self._rules, cluster.shares)
+        self._constraints = [[constraint_for(c, self._rules) for c in claim.spec.constraints] for claim in claims]
+        self._picks: list[list[Pick]] = [[] for _ in claims]
         self._chosen: list[Wanted] = [step.options[0] for step in self._steps]
         # Set while a choice fails only because a claim would get more than 32 devices: trying other devices is
         # pointless, only another option of a prioritized request can help. Cleared at the boundary of a claim.
         self._exceeded = False
         self._outlook: Outlook | None = None
-        self._history_counts = any(
-            depends_on_history(constraint, wanted, cluster.kubernetes)
-            for step in self._steps
-            for wanted in step.options
-            for constraint in claims[step.claim].spec.constraints
-        )
+        self._history_counts = self._depends_on_history()
         self._deepest: tuple[int, Shortfall | None] = (-1, None)
 
     def run(self) -> bool:
@@ -153,7 +164,7 @@ class _Search:
                 [w for s, w in zip(self._steps, self._chosen, strict=True) if s.claim == index],
                 self._picks[index],
                 self._offer.node,
-                self._cluster.kubernetes,
+                self._rules,
             )
             for index, claim in enumerate(self._claims)
         )
@@ -161,7 +172,7 @@ class _Search:
     def refusal(self) -> Refused:
         """Why there is no solution, as far as counting and the deepest try tell."""
         shortfall = self._look_out().shortfall() or self._deepest[1]
-        if any(view.invalid for view in self._offer.views):
+        if self._rules.says_invalid and any(view.invalid for view in self._offer.views):
             return Refused(shortfall, "invalid resource pools were encountered")
         return Refused(shortfall)
 
@@ -169,11 +180,13 @@ class _Search:
         for index, claim in enumerate(self._claims):
             total = 0
             for step in (s for s in self._steps if s.claim == index):
+                check_capacity(self._cluster, claim, step)
                 least = min(self._count(claim, wanted) for wanted in step.options)
                 check_addition(self._cluster, claim, step.options[0], least, total)
                 total += least
             check_total(claim, index, total)
             check_constraints(self._cluster, claim, index)
+        self._offer.begin()
 
     def _count(self, claim: api.ResourceClaim, wanted: Wanted) -> int:
         check_wanted(self._cluster, claim, wanted)
@@ -194,23 +207,34 @@ class _Search:
             self._chosen[index] = wanted
             yield self._all(index, wanted, 0) if wanted.takes_all else self._next(index, wanted, 0, 0)
             exceeded = exceeded and self._exceeded
-        self._exceeded = exceeded and not step.first
+        self._exceeded = exceeded and not step.first and self._rules.limit_skips
 
     def _all(self, index: int, wanted: Wanted, number: int) -> Iterator[_Choice]:
         """Take every device a request with mode All wants, one after the other: there is no choice in it."""
         everything = self._everything[wanted]
-        if not everything or self._finds_too_many(wanted, len(everything) - number):
+        if not everything and not self._rules.all_of_nothing:
             return
-        if number == len(everything):
+        if number >= len(everything):
             yield self._step(index + 1)
+            return
+        if self._finds_too_many(wanted, len(everything) - number):
             return
         place = everything[number]
         self._spend()
-        if not self._take(wanted, place, must=True):
+        undo = self._take(wanted, place, must=True)
+        if undo is None:
+            if self._rules.all_gives_up:
+                raise _HopelessError
             self._dead_end(wanted, number)
             return
-        yield self._all(index, wanted, number + 1)
-        self._drop(wanted, place)
+        forgets = self._rules.all_forgets_option and wanted.option
+        yield self._go_on(index, self._steps[index].options[0] if forgets else wanted, number + 1)
+        if not self._rules.all_keeps:
+            self._drop(wanted, place, undo)
+
+    def _go_on(self, index: int, wanted: Wanted, number: int) -> Iterator[_Choice]:
+        """The rest of a request after `number` devices."""
+        return self._all(index, wanted, number) if wanted.takes_all else self._next(index, wanted, number, 0)
 
     def _next(self, index: int, wanted: Wanted, number: int, start: int) -> Iterator[_Choice]:
         """Choose the device after `number` others of a request, from position `start` on."""
@@ -225,10 +249,13 @@ class _Search:
             if not self._open(wanted, position) or self._known_dead(wanted, position, failed):
                 continue
             place = self._places[position]
-            if not self._take(wanted, place):
+            undo = self._take(wanted, place)
+            if undo is None:
                 continue
-            yield self._next(index, wanted, number + 1, position + 1)
-            self._drop(wanted, place)
+            # Orders of one set of devices come to the same, but where nothing may be spared.
+            again = self._rules.permutes and self._history_counts
+            yield self._next(index, wanted, number + 1, 0 if again else position + 1)
+            self._drop(wanted, place, undo)
             if self._exceeded:
                 return
             failed.add(self._kind(position))
@@ -246,68 +273,135 @@ class _Search:
     def _takeable(self, wanted: Wanted, position: int) -> bool:
         self._spend()
         place = self._places[position]
-        if self._used(wanted, place.candidate) or not self._take(wanted, place):
+        if self._used(wanted, place.candidate):
             return False
-        self._drop(wanted, place)
+        undo = self._take(wanted, place)
+        if undo is None:
+            return False
+        self._drop(wanted, place, undo)
         return True
 
     def _finds_too_many(self, wanted: Wanted, remaining: int) -> bool:
-        self._exceeded = remaining > RESULTS_LIMIT - len(self._picks[wanted.claim])
-        return self._exceeded
+        too_many = self._rules.limit_checked and remaining > RESULTS_LIMIT - len(self._picks[wanted.claim])
+        self._exceeded = too_many and self._rules.limit_skips
+        return too_many
 
     def _open(self, wanted: Wanted, position: int) -> bool:
         """Whether a device is free, selected and large enough: the checks before anything is taken."""
         self._pass_broken_pools(position)
-        candidate = self._places[position].candidate
-        return (
-            not self._used(wanted, candidate)
-            and self._offer.selectable(wanted, candidate)
-            and self._offer.roomy(wanted, candidate)
-        )
+        candidate, view = self._places[position]
+        if self._used(wanted, candidate) or not self._offer.selectable(wanted, candidate):
+            return False
+        if view.invalid:
+            raise Abort(Failed(f"pool {view.id.name} is invalid: {view.invalid}"))
+        try:
+            return self._shares.fits(wanted.spec.capacity, candidate.id, candidate.device)
+        except UnfitError as error:
+            raise self._offer.unfit(wanted, candidate, error, candidate.id) from error
 
     def _used(self, wanted: Wanted, candidate: Candidate) -> bool:
         taken = self._taken.get(candidate.id, set())
         if wanted.admin_access:
-            return wanted.claim in taken
+            return wanted.claim in taken and not self._rules.admin_unchecked
         return bool(taken) or self._cluster.in_use(candidate.id)
 
-    def _take(self, wanted: Wanted, place: Place, *, must: bool = False) -> bool:
-        """Take a device if counters, taints and constraints allow; everything is undone where one does not."""
-        candidate, view = place
-        draws = bool(candidate.device.consumes_counters)
-        if self._used(wanted, candidate) or (draws and not self._counters.take(view, candidate)):
-            return False
-        accepted = 0
-        if blocking_taint(self._cluster, wanted, candidate.device) is None:
-            for constraint in self._constraints[wanted.claim]:
-                if not constraint.add(wanted, candidate):
-                    break
-                accepted += 1
-            else:
-                self._taken.setdefault(candidate.id, set()).add(wanted.claim)
-                self._picks[wanted.claim].append((wanted, candidate))
-                return True
-            if must:
-                raise Abort(self._unsatisfiable(wanted, candidate))
-        for constraint in reversed(self._constraints[wanted.claim][:accepted]):
-            constraint.remove(wanted, candidate)
-        if draws:
-            self._counters.give(view, candidate)
-        return False
+    def _take(self, wanted: Wanted, place: Place, *, must: bool = False) -> _Undo | None:
+        """Take a device if node, counters, taints, constraints and capacity allow; None where one does not.
 
-    def _drop(self, wanted: Wanted, place: Place) -> None:
-        """Undo a `_take` that succeeded; the last one first."""
+        What a device drew before it was refused is given back, but where the version forgets to.
+        """
         candidate, view = place
-        self._picks[wanted.claim].pop()
-        self._taken[candidate.id].discard(wanted.claim)
+        if self._used(wanted, candidate) or not self._offer.operable(candidate):
+            return None
+        shared = shareable(candidate.device, self._rules)
+        draws = bool(candidate.device.consumes_counters)
+        if shared and self._rules.shares_charge_once and self._shares.known(candidate):
+            draws = False
+        groups = self._compatibility.take(view, candidate) if draws and self._compatibility else None
+        if draws and self._compatibility and groups is None:
+            return None
+        if draws and not self._counters.take(view, candidate):
+            self._regroup(groups)
+            return None
+        undo = _Undo(len(self._picks[wanted.claim]), not shared, draws, None, groups)
+        if not self._accepts(wanted, candidate, must=must):
+            if not self._rules.counters_leak:
+                self._discharge(place, undo)
+            return None
+        marks = not shared and not (wanted.admin_access and self._rules.admin_unchecked)
+        if marks:
+            self._taken.setdefault(candidate.id, set()).add(wanted.claim)
+        if not self._has_room(wanted, candidate):
+            if not self._rules.capacity_leaks:
+                self._drop(wanted, place, _Undo(undo.picks, marks, draws, None, groups))
+            return None
+        consumed = self._shares.take(wanted.spec.capacity, candidate) if shared else None
+        self._picks[wanted.claim].append(Pick(wanted, candidate, consumed))
+        return _Undo(undo.picks, marks, draws, consumed, groups)
+
+    def _accepts(self, wanted: Wanted, candidate: Candidate, *, must: bool) -> bool:
+        """Whether the taints and constraints of a claim let a device in; the constraints then know of it."""
+        if blocking_taint(self._cluster, wanted, candidate.device) is not None:
+            return False
+        constraints = self._constraints[wanted.claim]
+        for accepted, constraint in enumerate(constraints):
+            if not constraint.add(wanted, candidate):
+                if must:
+                    raise Abort(self._unsatisfiable(wanted, candidate))
+                for before in reversed(constraints[:accepted]):
+                    before.remove(wanted, candidate)
+                return False
+        return True
+
+    def _has_room(self, wanted: Wanted, candidate: Candidate) -> bool:
+        """The second look at a capacity, after all else is found good."""
+        if not self._rules.consumable:
+            return True
+        identity, device = candidate.id, candidate.device
+        if self._rules.capacity_of_neighbour:
+            position, devices = self._number(wanted), candidate.slice.devices
+            if position >= len(devices):
+                crash = f"PANIC runtime error: index out of range [{position}] with length {len(devices)}"
+                raise Abort(Failed(crash, wanted.claim, wanted.name, candidate.id))
+            device = devices[position]
+            identity = identity._replace(device=device.name)
+        try:
+            return self._shares.fits(wanted.spec.capacity, identity, device)
+        except UnfitError as error:
+            raise self._offer.unfit(wanted, candidate, error, candidate.id) from error
+
+    def _number(self, wanted: Wanted) -> int:
+        """How many devices the request has so far."""
+        return sum(pick.wanted.request == wanted.request for pick in self._picks[wanted.claim])
+
+    def _drop(self, wanted: Wanted, place: Place, undo: _Undo) -> None:
+        """Undo a `_take` that succeeded; the last one first."""
+        candidate = place.candidate
+        del self._picks[wanted.claim][undo.picks :]
+        if undo.marked:
+            self._taken[candidate.id].discard(wanted.claim)
         for constraint in reversed(self._constraints[wanted.claim]):
             constraint.remove(wanted, candidate)
-        if candidate.device.consumes_counters:
-            self._counters.give(view, candidate)
+        if undo.consumed is not None:
+            self._shares.give(candidate, undo.consumed)
+        if undo.consumed is None or not self._rules.shares_keep_counters:
+            self._discharge(place, undo)
+
+    def _discharge(self, place: Place, undo: _Undo) -> None:
+        """Give back the counters of a device, and its groups."""
+        if undo.charged:
+            self._counters.give(place.view, place.candidate)
+        self._regroup(undo.groups)
+
+    def _regroup(self, groups: Any) -> None:
+        if groups is not None and self._compatibility is not None:
+            self._compatibility.give(groups)
 
     def _unsatisfiable(self, wanted: Wanted, candidate: Candidate) -> Failed:
-        where = f"claim {full_name(self._claims[wanted.claim])}, request {wanted.name.rpartition('/')[2]}"
-        message = f"{where}: cannot add device {candidate.id} because a claim constraint would not be satisfied"
+        message = (
+            f"{self._offer.where(wanted)}: "
+            f"cannot add device {candidate.id} because a claim constraint would not be satisfied"
+        )
         return Failed(message, wanted.claim, wanted.name, candidate.id)
 
     def _spend(self) -> None:
@@ -316,7 +410,7 @@ class _Search:
             raise _OutOfBudgetError
 
     def _pass_broken_pools(self, position: int) -> None:
-        """Before 1.35 a search that comes to an invalid pool ends with an error."""
+        """A search that comes to an invalid pool may end with an error."""
         for before, view in self._broken:
             if before <= position:
                 raise Abort(Failed(f"pool {view.id.name} is invalid: {view.invalid}"))
@@ -331,17 +425,21 @@ class _Search:
 
     def _kind(self, position: int) -> object:
         # A device that admin access already took is no longer what its like are.
-        taken = frozenset(self._taken.get(self._places[position].candidate.id, ()))
-        return self._look_out().kind(position), taken
+        candidate = self._places[position].candidate
+        taken = frozenset(self._taken.get(candidate.id, ()))
+        if not shareable(candidate.device, self._rules):
+            return self._look_out().kind(position), taken
+        used = tuple(sorted(self._shares.used(candidate.id).items()))
+        return self._look_out().kind(position), taken, used, self._shares.known(candidate)
 
     def _dead_end(self, wanted: Wanted, number: int) -> None:
         depth = sum(len(picks) for picks in self._picks)
         if depth > self._deepest[0]:
             picks = self._picks[wanted.claim]
-            found = tuple(candidate.id for _, candidate in picks[len(picks) - number :])
+            found = tuple(pick.candidate.id for pick in picks[len(picks) - number :])
             count = len(self._everything[wanted]) if wanted.takes_all else wanted.count
             self._deepest = (depth, Shortfall(wanted.claim, wanted.name, count, found))
-        if self._look_out().hopeless:
+        if not self._history_counts and self._look_out().hopeless:
             raise _HopelessError
 
     def _look_out(self) -> Outlook:
@@ -349,18 +447,38 @@ class _Search:
             self._outlook = Outlook(self._offer, self._places, self._steps, self._claims, self._everything)
         return self._outlook
 
+    def _depends_on_history(self) -> bool:
+        """Whether what is found may depend on what was tried and given back: then no try may be spared."""
+        rules = self._rules
+        options = [wanted for step in self._steps for wanted in step.options]
+        everything = any(w.takes_all for w in options)
+        return (
+            any(
+                depends_on_history(constraint, wanted, rules)
+                for wanted in options
+                for constraint in self._claims[wanted.claim].spec.constraints
+            )
+            or (rules.all_keeps and everything)
+            or (
+                rules.judged_as_before
+                and any(s.prioritized and any(w.takes_all for w in s.options) for s in self._steps)
+            )
+            or (rules.admin_unchecked and any(w.admin_access for w in options))
+            or (rules.counters_leak and any(p.candidate.device.consumes_counters for p in self._places))
+            or (rules.capacity_leaks and any(shareable(p.candidate.device, rules) for p in self._places))
+            or (rules.capacity_of_neighbour and rules.consumable)
+        )
+
 
 _Choice: TypeAlias = "Iterator[_Choice] | None"
 
 
-def _places(
-    views: Sequence[PoolView], kubernetes: api.Kubernetes
-) -> tuple[tuple[Place, ...], tuple[tuple[int, PoolView], ...]]:
-    """Devices in the order of the search, and before which position an invalid pool ends it (before 1.35)."""
+def _places(views: Sequence[PoolView], rules: Rules) -> tuple[tuple[Place, ...], tuple[tuple[int, PoolView], ...]]:
+    """Devices in the order of the search, and before which position an invalid pool ends it."""
     places: list[Place] = []
     broken: list[tuple[int, PoolView]] = []
     for view in views:
-        if view.invalid and kubernetes.minor < POOL_WIDE_MINOR:
+        if view.invalid and rules.broken_pools is BrokenPools.ON_SIGHT:
             broken.append((len(places), view))
         else:
             places += [Place(candidate, view) for candidate in view.candidates]

@@ -2,23 +2,20 @@
 
 Programs are compiled once per text and kept here; a cluster and all its variants share one `Selectors`. Evaluation is
 lazy and in the scheduler's order: class selectors, then the request's, stopping at the first that is false.
-Source: dynamic-resource-allocation `allocator_incubating.go`, isSelectable and selectorsMatch.
+Source: dynamic-resource-allocation `allocator_*.go`, isSelectable and selectorsMatch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from dradriver import api, cel
 from dradriver.allocator.pools import Candidate
+from dradriver.allocator.variants import Rules, rules_of
 
 Compile: TypeAlias = Callable[[str, api.Kubernetes], cel.Program]
-
-
-DEVICE_NAMED_MINOR = 37
-"""From this minor on the scheduler names the device on which a selector errs, and advises on missing keys."""
 
 ADVICE = (
     ". consider using CEL optional chaining (.? followed by orValue()) "
@@ -57,6 +54,7 @@ class Selectors:
     def __init__(self, kubernetes: api.Kubernetes, compile_expression: Compile = compile_stored) -> None:
         self._kubernetes = kubernetes
         self._compile = compile_expression
+        self._tells_sharing = rules_of(kubernetes).tells_sharing
         self._programs: dict[str, cel.Program | cel.CompileError] = {}
 
     def program(self, text: str) -> cel.Program | cel.CompileError:
@@ -82,7 +80,13 @@ class Selectors:
         program = self.program(selector.expression) if selector.expression is not None else None
         if program is None or isinstance(program, cel.CompileError):
             return None
-        return program.trace(candidate.id.driver, candidate.device)
+        return program.trace(candidate.id.driver, self._seen(candidate.device))
+
+    def _seen(self, device: api.Device) -> api.Device:
+        """A device as selectors see it."""
+        if device.allow_multiple_allocations and not self._tells_sharing:
+            return replace(device, allow_multiple_allocations=False)
+        return device
 
     def _judge(self, candidate: Candidate, selectors: Sequence[api.Selector], *, in_class: bool) -> Judgement:
         for index, selector in enumerate(selectors):
@@ -90,21 +94,19 @@ class Selectors:
             if isinstance(program, cel.CompileError):
                 return Judgement(index, in_class, program)
             try:
-                if not program.evaluate(candidate.id.driver, candidate.device):
+                if not program.evaluate(candidate.id.driver, self._seen(candidate.device)):
                     return Judgement(index, in_class)
             except cel.EvaluationError as error:
                 return Judgement(index, in_class, error)
         return PASSED
 
 
-def describe_error(
-    judgement: Judgement, candidate: Candidate, *, claim: str, class_name: str, kubernetes: api.Kubernetes
-) -> str:
+def describe_error(judgement: Judgement, candidate: Candidate, *, claim: str, class_name: str, rules: Rules) -> str:
     """The scheduler's message for a selector that errs; `claim` is `namespace/name`."""
     owner = f"class {class_name}" if judgement.in_class else f"claim {claim}"
     if isinstance(judgement.error, cel.CompileError):
         return f"{owner}: selector #{judgement.selector}: CEL compile error: {judgement.error}"
-    if kubernetes.minor < DEVICE_NAMED_MINOR:
+    if not rules.device_named:
         return f"{owner}: selector #{judgement.selector}: CEL runtime error: {judgement.error}"
     missing = isinstance(judgement.error, cel.EvaluationError) and judgement.error.missing_key is not None
     where = f"selector #{judgement.selector} on device {candidate.id}"

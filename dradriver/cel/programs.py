@@ -17,6 +17,9 @@ from dradriver.cel.values import name_of_type
 MAX_LENGTH = 10 * 1024
 """Bytes of an expression: resource.k8s.io `CELSelectorExpressionMaxLength`."""
 
+LISTS_MINOR = 36
+"""The minor in which list attributes came; dynamic-resource-allocation `cel/compile.go`, getAttributeValue."""
+
 EntryRead = tuple[str, str, Literal["attributes", "capacity"]]
 """Domain, id, and which of the two maps of a device."""
 
@@ -29,8 +32,9 @@ class Program:
     evaluation tells what is read.
     """
 
-    def __init__(self, text: str, checked: checking.Checked) -> None:
+    def __init__(self, text: str, checked: checking.Checked, *, knows_lists: bool = True) -> None:
         self.text = text
+        self._knows_lists = knows_lists
         self.reads = _entries(checked)
         self._checked = checked
         self._span = checked.root.span
@@ -38,6 +42,8 @@ class Program:
 
     def evaluate(self, driver: str, device: api.Device) -> bool:
         """Test one device. Raises EvaluationError."""
+        if not self._knows_lists:
+            self._refuse_lists(device)
         try:
             value = self._evaluate(Frame(driver, device))
         except RecursionError:
@@ -59,6 +65,12 @@ class Program:
             return Trace(outcome, None, self._conjunct.observe(frame))
         _, deciding = self._conjunct.decide(frame)
         return Trace(outcome, deciding.span, deciding.observe(frame))
+
+    def _refuse_lists(self, device: api.Device) -> None:
+        """A scheduler that does not know lists errs on every device that has one, whatever the expression reads."""
+        name = min((n for n, value in device.attributes.items() if isinstance(value, tuple)), default=None)
+        if name is not None:
+            raise EvaluationError(self._span, f"attribute {name}: unsupported attribute value")
 
     @cached_property
     def _conjunct(self) -> Conjunct:
@@ -87,9 +99,14 @@ def compile_expression(text: str, kubernetes: api.Kubernetes, *, stored: bool = 
     available = environment(kubernetes, stored=stored)
     try:
         tree = parsing.parse(text, available.level, quoted_names=available.quoted_names)
-        return Program(text, checking.check(tree, available))
+        return Program(text, checking.check(tree, available), knows_lists=_knows_lists(kubernetes))
     except RecursionError:
         raise CompileError(Span(0, len(text)), "the expression is nested too deeply: split it") from None
+
+
+def _knows_lists(kubernetes: api.Kubernetes) -> bool:
+    """Whether list attributes can be read: in 1.36 with their gate, later always; before there are none."""
+    return kubernetes.minor != LISTS_MINOR or kubernetes.enabled("DRAListTypeAttributes")
 
 
 def _entries(checked: checking.Checked) -> frozenset[EntryRead] | None:

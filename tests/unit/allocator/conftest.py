@@ -87,6 +87,7 @@ class Build:
         nodes: Iterable[api.Node] = (),
         version: str = "1.37",
         gates: Mapping[str, bool] | None = None,
+        taint_rules: Iterable[api.DeviceTaintRule] = (),
         asked: bool = False,
     ) -> allocator.Cluster:
         return allocator.Cluster(
@@ -95,6 +96,7 @@ class Build:
             claims=claims,
             nodes=nodes,
             kubernetes=api.Kubernetes.release(version, gates),
+            taint_rules=taint_rules,
             compile_expression=compile_asked if asked else compile_stored,
         )
 

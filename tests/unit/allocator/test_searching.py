@@ -356,11 +356,6 @@ def test_capacity_asked_of_a_plain_device_is_a_minimum(build: Build) -> None:
     assert isinstance(build.allocate(old, claim), allocator.Failed)
 
 
-def test_devices_that_may_be_shared_are_not_given_out(build: Build) -> None:
-    cluster = build.cluster(build.slice("n1", [build.device("shared", allow_multiple_allocations=True)]))
-    assert isinstance(build.allocate(cluster, build.claim(build.request())), allocator.Refused)
-
-
 def test_a_search_that_takes_too_long_is_undecided_and_says_so(build: Build) -> None:
     cluster = build.cluster(build.slice("n1", GPUS))
     outcome = build.allocate(cluster, build.claim(build.request(count=8)), budget=5)
