@@ -14,6 +14,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -38,13 +39,32 @@ class NodePlan:
     description: str
 
 
+class Kind(StrEnum):
+    """Whether a part of the lab stands in for the real thing or is it."""
+
+    EMBEDDED = "embedded"
+    REAL = "real"
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """What runs in a lab; real kubelets need a real control plane."""
+
+    control_plane: Kind = Kind.EMBEDDED
+    kubelet: Kind = Kind.EMBEDDED
+
+
+DEFAULT_KINDS = Kinds()
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a lab is to be: the version of Kubernetes that it emulates, its nodes, its directory for sockets."""
+    """What a lab is to be: the version of Kubernetes, its nodes, its directory for sockets, what in it is real."""
 
     kubernetes: str
     nodes: tuple[NodePlan, ...]
     sockets: Path
+    kinds: Kinds = DEFAULT_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +104,11 @@ class Home:
     def certificates(self) -> Path:
         """The API server's certificates."""
         return self.path / "certificates"
+
+    @property
+    def control_plane(self) -> Path:
+        """What a real control plane keeps."""
+        return self.path / "control-plane"
 
     @property
     def log(self) -> Path:
@@ -147,13 +172,19 @@ class Home:
         """Whether the directory holds things that no lab made."""
         return self.path.is_dir() and not self._plan.exists() and any(e.name != "lock" for e in self.path.iterdir())
 
-    def create(self, kubernetes: str, nodes: tuple[NodePlan, ...]) -> Plan:
+    def create(self, kubernetes: str, nodes: tuple[NodePlan, ...], kinds: Kinds = DEFAULT_KINDS) -> Plan:
         """Make the directories of a lab; the lock is held."""
-        plan = Plan(kubernetes, nodes, SOCKETS / f"{SOCKETS_PREFIX}{secrets.token_hex(4)}")
-        described = [{"name": node.name, "description": node.description} for node in nodes]
-        self.write(self._plan, {"kubernetes": kubernetes, "nodes": described, "sockets": str(plan.sockets)})
+        plan = Plan(kubernetes, nodes, SOCKETS / f"{SOCKETS_PREFIX}{secrets.token_hex(4)}", kinds)
+        content = {
+            "kubernetes": kubernetes,
+            "nodes": [{"name": node.name, "description": node.description} for node in nodes],
+            "sockets": str(plan.sockets),
+            "controlPlane": kinds.control_plane,
+            "kubelet": kinds.kubelet,
+        }
+        self.write(self._plan, content)
         plan.sockets.mkdir(mode=0o700)
-        for directory in (self.kubeconfigs, self.certificates):
+        for directory in (self.kubeconfigs, self.certificates, self.control_plane):
             directory.mkdir(mode=0o700)
         return plan
 
@@ -161,7 +192,8 @@ class Home:
         """What `create` was given."""
         content = self.read(self._plan)
         nodes = tuple(NodePlan(node["name"], node["description"]) for node in content["nodes"])
-        return Plan(content["kubernetes"], nodes, Path(content["sockets"]))
+        kinds = Kinds(Kind(content["controlPlane"]), Kind(content["kubelet"]))
+        return Plan(content["kubernetes"], nodes, Path(content["sockets"]), kinds)
 
     def read(self, path: Path) -> dict[str, Any]:
         """One of the JSON files above; empty where there is none."""
@@ -181,7 +213,7 @@ class Home:
         if sockets.parent == SOCKETS and sockets.name.startswith(SOCKETS_PREFIX):
             shutil.rmtree(sockets, ignore_errors=True)
         if self._plan.exists():
-            for directory in (self.path / "nodes", self.kubeconfigs, self.certificates):
+            for directory in (self.path / "nodes", self.kubeconfigs, self.certificates, self.control_plane):
                 shutil.rmtree(directory, ignore_errors=True)
             for file in (self.kubeconfig, self.log, self.status, self.path / "supervisor.lock", self._plan):
                 file.unlink(missing_ok=True)

@@ -48,7 +48,7 @@ class Supervisor:
         try:
             self._report()
             self._lab.start()
-            self._say(f"API server of Kubernetes {self._lab.kubernetes} at {self._lab.server.url}")
+            self._say(f"API server of Kubernetes {self._lab.kubernetes} at {self._lab.control_plane.url}")
             self._wait_ready()
             while not self.stopping.wait(REPORT_SECONDS):
                 try:

@@ -92,6 +92,13 @@ class Cgroup:
         return not any(top.exists() for top in self._tops)
 
 
+def end_left(prefix: str) -> None:
+    """End what is left of nodes whose cgroups' names begin so. Raises StartError where something does not go."""
+    names = {directory.name for hierarchy in _hierarchies() for directory in hierarchy.glob(f"{prefix}*")}
+    for name in sorted(names):
+        Cgroup(name).end()
+
+
 def namespace(cgroup: Cgroup, directories: Mapping[str, Path], ready: Path) -> list[str]:
     """A command line whose process holds a mount namespace in which `directories` are others; it makes `ready`."""
     pairs = [str(word) for constant, own in directories.items() for word in (own, constant)]

@@ -46,6 +46,8 @@ class ControlPlane:
         directory: Path,
         everyone: Iterable[Identity] = (),
         *,
+        admin: Identity | None = None,
+        heartbeats: bool = True,
         feature_gates: Mapping[str, bool] | None = None,
         inherited: Sequence[int] = (),
     ) -> None:
@@ -55,6 +57,8 @@ class ControlPlane:
             programs: What to run.
             directory: A private directory that exists.
             everyone: Who may talk to the server by a token of their own, apart from the administrator and the parts.
+            admin: The administrator; made here where None.
+            heartbeats: Whether nodes send any; False for nodes without a real kubelet, which would be given up.
             feature_gates: Gates to set on all parts.
             inherited: Descriptors to pass on to every process.
         """
@@ -72,12 +76,13 @@ class ControlPlane:
         now = datetime.now(UTC)
         self.certificates: Certificates = make_certificates(directory, now)
         self.credentials: Credentials = make_credentials(directory, now)
-        admin, parts = identities.administrator(), accounts.control_plane()
+        admin, parts = admin or identities.administrator(), accounts.control_plane()
         everyone = (admin, *parts, *everyone)
         write_private(directory / "tokens.csv", accounts.token_file(everyone))
         self.kubeconfigs = {identity.name: self.write_kubeconfig(identity) for identity in everyone}
         self.admin = cluster.connect(cluster.Location(kubeconfig=str(self.kubeconfigs[admin.name])))
         self._token = admin.token
+        self._patience = [] if heartbeats else ["--node-monitor-grace-period=8760h"]
         self.etcd = self._process(programs.etcd, self._etcd(peer_port), inherited)
         self.server = self._process(programs.apiserver, self._apiserver(server_port), inherited)
         self.controllers = self._process(programs.controller_manager, self._controllers(parts[0]), inherited)
@@ -156,6 +161,7 @@ class ControlPlane:
             f"--root-ca-file={self.directory / 'ca.crt'}",
             *("--use-service-account-credentials=true", "--leader-elect=false", "--secure-port=0"),
             *_RATES,
+            *self._patience,
             *self._gate_flags(),
         ]
 

@@ -50,6 +50,7 @@ class Node:
         credentials: Credentials,
         admin: cluster.Connection,
         feature_gates: Mapping[str, bool] | None = None,
+        cgroup: str = "",
         inherited: Sequence[int] = (),
     ) -> None:
         """Describe the node.
@@ -63,6 +64,7 @@ class Node:
             credentials: The control plane's, of which the API server's certificate as a client is used.
             admin: A connection that may change nodes.
             feature_gates: The control plane's gates.
+            cgroup: A name for its cgroup, unless a random one.
             inherited: Descriptors to pass on to every process.
 
         Raises:
@@ -79,7 +81,7 @@ class Node:
         self._admin = admin
         self._gates = dict(feature_gates or {})
         self._inherited = inherited
-        self._cgroup = confining.Cgroup(f"gpupool-{secrets.token_hex(4)}")
+        self._cgroup = confining.Cgroup(cgroup or f"gpupool-{secrets.token_hex(4)}")
         self._ready = places.base / "namespace-is-ready"
         self._directories = {path: places.constant(path) for path in confining.CONSTANT_DIRECTORIES}
         self._holder = Process(
