@@ -40,7 +40,8 @@ class PoolView:
 
     `elsewhere` are devices of the pool in slices for other nodes: they share its counters. Both are empty while the
     pool is incomplete; an invalid pool keeps them only before 1.35.
-    `gated` says that a device needs someone's consent before a pod starts (KEP-5007).
+    `gated` says that a device needs someone's consent before a pod starts (KEP-5007), `refills` that one consumes less
+    than nothing of a counter, so that taking it makes room for others.
     """
 
     id: PoolID
@@ -50,6 +51,7 @@ class PoolView:
     elsewhere: tuple[Candidate, ...] = ()
     counter_slices: tuple[api.ResourceSlice, ...] = ()
     gated: bool = False
+    refills: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,16 +193,34 @@ class Pool:
             elsewhere,
             counter_slices,
             any(c.device.binding_conditions for c in candidates),
+            any(_refills(c.device) for c in candidates),
         )
 
     def checked(self) -> Pool:
         """The same pool with what is computed once: whether it is valid, and its view if it is for one node alone."""
         here = [s for s in self.published if s.pool.generation == self.generation and self._understands(s)]
+        local = self.node is not None and not self._shows_elsewhere()
         return replace(
             self,
             invalid=self._build(here, self.slices).invalid,
-            _local=self._judge(here) if here and self.node else None,
+            node=self.node if local else None,
+            _local=self._judge(here) if here and local else None,
         )
+
+    def _shows_elsewhere(self) -> bool:
+        """Whether other nodes than its own have to do with a pool: its counters may be for every node.
+
+        There they bring no device, but a pool that is not in order stands in the way of all that are wanted.
+        """
+        if not self.rules.counter_slices_everywhere:
+            return False
+        counters = [s for s in self.published if s.shared_counters and self._understands(s)]
+        newest = max((s.pool.generation for s in counters), default=None)
+        counters = [s for s in counters if s.pool.generation == newest]
+        if not counters or newest != self.generation:
+            return bool(counters)
+        view = self._judge(counters)
+        return view.incomplete or view.invalid is not None
 
 
 def gather(slices: Iterable[api.ResourceSlice], kubernetes: api.Kubernetes) -> dict[PoolID, Pool]:
@@ -252,6 +272,10 @@ def _goes_first(resource_slice: api.ResourceSlice, kubernetes: api.Kubernetes) -
         return True
     beside = rules.counter_slices_everywhere and bool(resource_slice.shared_counters)
     return bool(resource_slice.node_name) and not beside
+
+
+def _refills(device: api.Device) -> bool:
+    return any(amount.value < 0 for use in device.consumes_counters for amount in use.counters.values())
 
 
 def _gated(resource_slice: api.ResourceSlice) -> bool:

@@ -458,6 +458,7 @@ class _Search:
                 for wanted in options
                 for constraint in self._claims[wanted.claim].spec.constraints
             )
+            or any(view.refills for view in self._offer.views)
             or (rules.all_keeps and everything)
             or (
                 rules.judged_as_before

@@ -54,6 +54,7 @@ KEPT |= {
     "device",
 }
 KEPT |= {"matchExpressions", "matchFields", "bindingConditions", "bindingFailureConditions", "shareID", "metadata.name"}
+KEPT |= {"string", "int", "bool", "version", "strings", "ints", "bools", "versions", "a", "b"}
 FROZEN = {"classes", "nodeSelector", "node"}
 
 
@@ -112,6 +113,8 @@ def run(minor: int, arguments: argparse.Namespace) -> int:
             case = seeded(minor, arguments.seed, number)
             ours, theirs, same = find(case, minor, oracle.ask)
             tally[theirs[0][0], same] += 1
+            if same and "undecided" in (ours[0], theirs[0][0]):
+                continue
             if same:
                 recorded.append(case | {"answer": theirs[0]})
                 continue

@@ -1,0 +1,33 @@
+"""Recorded cases of all six minors, with the answers that the real allocators gave: run everywhere, without Go."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from comparing import agree, answer
+from running import RECORDED, read
+
+MINORS = range(32, 38)
+DIFFERENCES = [json.loads(line) for line in (RECORDED / "differences.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_recorded_cases_get_the_answer_of_the_real_allocator(minor: int) -> None:
+    cases = list(read(RECORDED / f"1.{minor}.jsonl.gz"))
+    wrong = [
+        (number, ours, case["answer"])
+        for number, case in enumerate(cases)
+        if not agree(ours := answer(case, minor), case["answer"])
+    ]
+    assert len(cases) >= 300
+    assert {case["answer"][0] for case in cases} >= {"allocated", "refused", "error"}
+    assert not wrong
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in DIFFERENCES])
+def test_what_once_differed_does_so_no_more(case: dict[str, Any]) -> None:
+    ours = answer(case, case["minor"])
+    assert ours[0] != "undecided"
+    assert agree(ours, case["answer"]), ours
