@@ -50,6 +50,7 @@ class Cluster:
         devices: the same devices alone.
         selectors: compiled selectors, shared by all variants.
         repairs: what this variant takes as put right.
+        has_shares: whether claims hold shares of devices.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Cluster:
         self.devices: Mapping[api.DeviceID, api.Device] = {i: c.device for i, c in self.candidates.items()}
         self.repairs = Repairs()
         self._held = _holders(self.claims)
+        self.has_shares = any(h.result.share_id is not None for held in self._held.values() for h in held)
         self._local, self._shared = _by_node(self.pools)
 
     def pool(self, device: api.DeviceID) -> Pool:

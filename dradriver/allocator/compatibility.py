@@ -20,6 +20,9 @@ Common: TypeAlias = frozenset[str]
 Place: TypeAlias = tuple[int, str]
 """Identity of the view of a pool, and counter set."""
 
+Groups: TypeAlias = dict[Place, Common]
+"""What devices have in common, by place."""
+
 
 class Compatibility:
     """What the devices on every counter set have in common, while devices are taken and given back."""
@@ -27,9 +30,9 @@ class Compatibility:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._held: dict[int, dict[str, Common]] = {}
-        self._taken: dict[Place, Common] = {}
+        self._taken: Groups = {}
 
-    def take(self, view: PoolView, candidate: Candidate) -> dict[Place, Common] | None:
+    def take(self, view: PoolView, candidate: Candidate) -> Groups | None:
         """Take a device if it goes with those before it: what to hand to `give`, or None if it does not."""
         before = dict(self._taken)
         held = self._of(view)
@@ -43,7 +46,7 @@ class Compatibility:
             self._taken[place] = together
         return before
 
-    def give(self, before: dict[Place, Common]) -> None:
+    def give(self, before: Groups) -> None:
         """Undo a `take`; the last one first."""
         self._taken = before
 

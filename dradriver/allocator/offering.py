@@ -49,7 +49,7 @@ class Offer:
         self.node = node
         self.views = cluster.pools_for(node)
         self._claims = claims
-        self._shares = Shares(cluster.rules, cluster.shares)
+        self._shares = Shares(cluster.rules, cluster.shares if cluster.has_shares else None)
         # By request, subrequest and device: what up to 1.35 is remembered under the wrong subrequest.
         self._selected: dict[tuple[int, str, int, api.DeviceID], bool] = {}
         self._judged = {} if judged is None else judged
@@ -135,15 +135,21 @@ class Offer:
 
     def roomy(self, wanted: Wanted, candidate: Candidate) -> bool:
         """Whether a device has the capacity that a request asks of it, beside what shares held consume."""
+        return self.room(wanted, candidate) is True
+
+    def room(self, wanted: Wanted, candidate: Candidate) -> bool | None:
+        """The same, but None where the scheduler would abort."""
         try:
-            return self._shares.fits(wanted.spec.capacity, candidate.id, candidate.device)
+            return self._shares.fits(wanted.spec.capacity, candidate)
         except UnfitError:
-            return False
+            return None
 
     def operable(self, candidate: Candidate) -> bool:
         """Whether the node can do without the operations that a device's driver wants skipped."""
+        if not candidate.slice.skip_node_operations:
+            return True
         allowed = self.cluster.rules.optional_operations
-        if allowed is None or not candidate.slice.skip_node_operations:
+        if allowed is None:
             return True
         return allowed and OPTIONAL_OPERATIONS in self.node.declared_features
 
@@ -151,14 +157,6 @@ class Offer:
         """Whether the counters of a device are consumed already by shares that claims hold."""
         rules = self.cluster.rules
         return rules.shares_charge_once and shareable(candidate.device, rules) and self._shares.known(candidate)
-
-    def capacity_errs(self, wanted: Wanted, candidate: Candidate) -> bool:
-        """Whether the scheduler would abort at the capacity of a device."""
-        try:
-            self._shares.fits(wanted.spec.capacity, candidate.id, candidate.device)
-        except UnfitError:
-            return True
-        return False
 
     def used(self, candidate: Candidate) -> Mapping[str, Fraction]:
         """What shares held consume of a device."""

@@ -83,6 +83,7 @@ class Outlook:
             if constraint.match_attribute is not None and not offer.cluster.rules.lists
         }
         self._viable = {key: self._viable_values(key) for key in self._groups}
+        self._asks_capacity = any(w.spec.capacity for s in steps for w in s.options)
         self._kinds: dict[int, Hashable] = {}
         self.hopeless = self.sound and self.shortfall() is not None
 
@@ -128,13 +129,12 @@ class Outlook:
             if not wanted.admin_access and cluster.in_use(candidate.id):
                 continue
             judgement = self._offer.judge(wanted, candidate)
-            errs = judgement.error is not None or (judgement.passed and self._offer.capacity_errs(wanted, candidate))
-            if errs and not cluster.repairs.selectors:
+            room = self._offer.room(wanted, candidate) if judgement.passed else False
+            if (judgement.error is not None or room is None) and not cluster.repairs.selectors:
                 erring.add(position)
             elif (
-                judgement.passed
+                room
                 and self._offer.selectable(wanted, candidate)
-                and self._offer.roomy(wanted, candidate)
                 and blocking_taint(cluster, wanted, candidate.device) is None
                 and all(lookup(candidate, name) is not None for name in names)
                 and self._offer.operable(candidate)
@@ -227,7 +227,7 @@ class Outlook:
 
     def _room(self, candidate: Candidate) -> Hashable:
         """What tells two devices apart by capacity."""
-        if not self._offer.cluster.rules.consumable:
+        if not self._offer.cluster.rules.consumable or (candidate.plain and not self._asks_capacity):
             return None
         return (
             candidate.device.allow_multiple_allocations,

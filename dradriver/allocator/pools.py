@@ -27,11 +27,15 @@ class PoolID(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """One device at its place: compared by identity, so that two devices of one name stay two."""
+    """One device at its place: compared by identity, so that two devices of one name stay two.
+
+    `plain` says that who asks for no capacity need not look at it: it is not shared, has no policies, is not negative.
+    """
 
     id: api.DeviceID
     device: api.Device
     slice: api.ResourceSlice
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -274,6 +278,12 @@ def _goes_first(resource_slice: api.ResourceSlice, kubernetes: api.Kubernetes) -
     return bool(resource_slice.node_name) and not beside
 
 
+def _is_plain(device: api.Device) -> bool:
+    if device.allow_multiple_allocations:
+        return False
+    return not any(c.request_policy is not None or c.value.text.startswith("-") for c in device.capacity.values())
+
+
 def _refills(device: api.Device) -> bool:
     return any(amount.value < 0 for use in device.consumes_counters for amount in use.counters.values())
 
@@ -287,7 +297,9 @@ def _candidates(resource_slice: api.ResourceSlice, kubernetes: api.Kubernetes) -
     if resource_slice.shared_counters and rules_of(kubernetes).pool_wide:
         return ()
     return tuple(
-        Candidate(api.DeviceID(resource_slice.driver, resource_slice.pool.name, d.name), d, resource_slice)
+        Candidate(
+            api.DeviceID(resource_slice.driver, resource_slice.pool.name, d.name), d, resource_slice, _is_plain(d)
+        )
         for d in resource_slice.devices
     )
 

@@ -6,7 +6,7 @@ Source: dynamic-resource-allocation `allocator_*.go`, Allocate and createNodeSel
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
 from dradriver import api
@@ -16,8 +16,7 @@ from dradriver.allocator.sharing import Consumed
 from dradriver.allocator.variants import Rules
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(NamedTuple):
     """A device given to a request; `consumed` is what a share takes of it, None for a whole device."""
 
     wanted: Wanted

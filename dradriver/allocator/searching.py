@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from dradriver import api
 from dradriver.allocator.clusters import Cluster
-from dradriver.allocator.compatibility import Compatibility
+from dradriver.allocator.compatibility import Compatibility, Groups
 from dradriver.allocator.constraints import constraint_for, depends_on_history
 from dradriver.allocator.counters import Counters
 from dradriver.allocator.offering import Offer, Place, blocking_taint
@@ -101,15 +101,14 @@ class _HopelessError(Exception):
     """Ends a search that finds nothing: counting has shown it, or upstream gives up here."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Undo:
+class _Undo(NamedTuple):
     """What one device changed, to be undone: which claims took it, how many were picked, what else it drew."""
 
     picks: int
     marked: bool
     charged: bool
     consumed: Consumed | None
-    groups: Any
+    groups: Groups | None
 
 
 class _Search:
@@ -129,7 +128,7 @@ class _Search:
         self._taken: dict[api.DeviceID, set[int]] = {}
         self._counters = Counters(cluster, self._taken)
         self._compatibility = Compatibility(cluster) if self._rules.groups else None
-        self._shares = Shares(self._rules, cluster.shares)
+        self._shares = Shares(self._rules, cluster.shares if cluster.has_shares else None)
         self._constraints = [[constraint_for(c, self._rules) for c in claim.spec.constraints] for claim in claims]
         self._picks: list[list[Pick]] = [[] for _ in claims]
         self._chosen: list[Wanted] = [step.options[0] for step in self._steps]
@@ -295,7 +294,7 @@ class _Search:
         if view.invalid:
             raise Abort(Failed(f"pool {view.id.name} is invalid: {view.invalid}"))
         try:
-            return self._shares.fits(wanted.spec.capacity, candidate.id, candidate.device)
+            return self._shares.fits(wanted.spec.capacity, candidate)
         except UnfitError as error:
             raise self._offer.unfit(wanted, candidate, error, candidate.id) from error
 
@@ -313,31 +312,28 @@ class _Search:
         candidate, view = place
         if self._used(wanted, candidate) or not self._offer.operable(candidate):
             return None
-        shared = shareable(candidate.device, self._rules)
+        shared = candidate.device.allow_multiple_allocations and self._rules.consumable
         draws = bool(candidate.device.consumes_counters)
         if shared and self._rules.shares_charge_once and self._shares.known(candidate):
             draws = False
-        groups = self._compatibility.take(view, candidate) if draws and self._compatibility else None
-        if draws and self._compatibility and groups is None:
+        groups = self._charge(place) if draws else None
+        if draws and groups is None:
             return None
-        if draws and not self._counters.take(view, candidate):
-            self._regroup(groups)
-            return None
-        undo = _Undo(len(self._picks[wanted.claim]), not shared, draws, None, groups)
         if not self._accepts(wanted, candidate, must=must):
-            if not self._rules.counters_leak:
-                self._discharge(place, undo)
+            if draws and not self._rules.counters_leak:
+                self._discharge(place, groups)
             return None
+        picks = self._picks[wanted.claim]
         marks = not shared and not (wanted.admin_access and self._rules.admin_unchecked)
         if marks:
             self._taken.setdefault(candidate.id, set()).add(wanted.claim)
         if not self._has_room(wanted, candidate):
             if not self._rules.capacity_leaks:
-                self._drop(wanted, place, _Undo(undo.picks, marks, draws, None, groups))
+                self._drop(wanted, place, _Undo(len(picks), marks, draws, None, groups))
             return None
         consumed = self._shares.take(wanted.spec.capacity, candidate) if shared else None
-        self._picks[wanted.claim].append(Pick(wanted, candidate, consumed))
-        return _Undo(undo.picks, marks, draws, consumed, groups)
+        picks.append(Pick(wanted, candidate, consumed))
+        return _Undo(len(picks) - 1, marks, draws, consumed, groups)
 
     def _accepts(self, wanted: Wanted, candidate: Candidate, *, must: bool) -> bool:
         """Whether the taints and constraints of a claim let a device in; the constraints then know of it."""
@@ -357,16 +353,15 @@ class _Search:
         """The second look at a capacity, after all else is found good."""
         if not self._rules.consumable:
             return True
-        identity, device = candidate.id, candidate.device
         if self._rules.capacity_of_neighbour:
             position, devices = self._number(wanted), candidate.slice.devices
             if position >= len(devices):
                 crash = f"PANIC runtime error: index out of range [{position}] with length {len(devices)}"
                 raise Abort(Failed(crash, wanted.claim, wanted.name, candidate.id))
-            device = devices[position]
-            identity = identity._replace(device=device.name)
+            neighbour = devices[position]
+            return self._shares.fits_at(wanted.spec.capacity, candidate.id._replace(device=neighbour.name), neighbour)
         try:
-            return self._shares.fits(wanted.spec.capacity, identity, device)
+            return self._shares.fits(wanted.spec.capacity, candidate)
         except UnfitError as error:
             raise self._offer.unfit(wanted, candidate, error, candidate.id) from error
 
@@ -384,16 +379,24 @@ class _Search:
             constraint.remove(wanted, candidate)
         if undo.consumed is not None:
             self._shares.give(candidate, undo.consumed)
-        if undo.consumed is None or not self._rules.shares_keep_counters:
-            self._discharge(place, undo)
+        if undo.charged and (undo.consumed is None or not self._rules.shares_keep_counters):
+            self._discharge(place, undo.groups)
 
-    def _discharge(self, place: Place, undo: _Undo) -> None:
+    def _charge(self, place: Place) -> Groups | None:
+        """Take the counters of a device, if it goes with the devices on them: what to discharge, else None."""
+        candidate, view = place
+        groups = self._compatibility.take(view, candidate) if self._compatibility is not None else {}
+        if groups is not None and not self._counters.take(view, candidate):
+            self._regroup(groups)
+            return None
+        return groups
+
+    def _discharge(self, place: Place, groups: Groups | None) -> None:
         """Give back the counters of a device, and its groups."""
-        if undo.charged:
-            self._counters.give(place.view, place.candidate)
-        self._regroup(undo.groups)
+        self._counters.give(place.view, place.candidate)
+        self._regroup(groups)
 
-    def _regroup(self, groups: Any) -> None:
+    def _regroup(self, groups: Groups | None) -> None:
         if groups is not None and self._compatibility is not None:
             self._compatibility.give(groups)
 

@@ -61,18 +61,24 @@ def fits(wanted: Consumed, device: api.Device, used: Mapping[str, Fraction], rul
 class Shares:
     """What is used of every shared device: by claims that hold shares, and by the search. Owned by one search.
 
-    `held` tells which shares of a device claims hold.
+    `held` tells which shares of a device claims hold; None where they hold none at all.
     """
 
-    def __init__(self, rules: Rules, held: Callable[[api.DeviceID], Iterable[api.AllocatedDevice]]) -> None:
+    def __init__(self, rules: Rules, held: Callable[[api.DeviceID], Iterable[api.AllocatedDevice]] | None) -> None:
         self._rules = rules
         self._shares = held
         self._held: dict[api.DeviceID, dict[str, Fraction] | None] = {}
         self._taken: dict[api.DeviceID, dict[str, Fraction]] = {}
         self._count: dict[api.DeviceID, int] = {}
 
-    def fits(self, wanted: Consumed, identity: api.DeviceID, device: api.Device) -> bool:
+    def fits(self, wanted: Consumed, candidate: Candidate) -> bool:
         """Whether what is left of a device is enough. Raises UnfitError."""
+        if candidate.plain and not wanted and self._shares is None:
+            return True
+        return self.fits_at(wanted, candidate.id, candidate.device)
+
+    def fits_at(self, wanted: Consumed, identity: api.DeviceID, device: api.Device) -> bool:
+        """The same for any device of a slice. Raises UnfitError."""
         return fits(wanted, device, self.used(identity), self._rules)
 
     def known(self, candidate: Candidate) -> bool:
@@ -108,6 +114,8 @@ class Shares:
 
     def _holding(self, device: api.DeviceID) -> dict[str, Fraction] | None:
         """What claims consume of a device; None where none is known to have a share."""
+        if self._shares is None:
+            return None
         if device not in self._held:
             shares = [
                 s for s in self._shares(device) if s.consumed_capacity or not self._rules.shares_known_by_capacity
