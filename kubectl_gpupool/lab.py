@@ -29,7 +29,14 @@ def declare(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
     up = actions.add_parser("up", help="start the lab and wait until it is ready")
     up.add_argument("--nodes", action="append", metavar="NAMES", help=NODES_HELP)
-    up.add_argument("--kubernetes", default="1.37", metavar="1.NN", help="the version to emulate (default: 1.37)")
+    up.add_argument("--kubernetes", default="1.37", metavar="1.NN", help="the version of Kubernetes (default: 1.37)")
+    for part, what in (("control-plane", "the control plane"), ("kubelet", "kubelets, whose pods really run")):
+        up.add_argument(
+            f"--{part}",
+            choices=("embedded", "real"),
+            default="embedded",
+            help=f"{what}: stand-ins, or built from Kubernetes' sources, which needs Go (default: embedded)",
+        )
     status = actions.add_parser("status", help="say whether it runs, and where its kubeconfig is")
     status.add_argument("-o", "--output", choices=("json", "yaml", "kubeconfig"), help="form of the output")
     down = actions.add_parser("down", help="stop it and remove what it made")
@@ -45,7 +52,9 @@ def _up(parsed: argparse.Namespace, _: Flags) -> int:
     words = [word for given in parsed.nodes or (",".join(DEFAULT_NODES),) for word in given.split(",") if word]
     started = time.monotonic()
     with _refusals(lab):
-        result = lab.up(_home(parsed), lab.plan_nodes(words), parsed.kubernetes, lambda line: print(line, flush=True))
+        kinds = lab.Kinds(lab.Kind(parsed.control_plane), lab.Kind(parsed.kubelet))
+        nodes = lab.plan_nodes(words)
+        result = lab.up(_home(parsed), nodes, parsed.kubernetes, lambda line: print(line, flush=True), kinds)
     print(f"ready after {time.monotonic() - started:.1f} s;  export KUBECONFIG={result.report['kubeconfig']}")
     return 0
 

@@ -63,7 +63,7 @@ class Machine:
         """
         base, short = places.state.parent / "machine", places.plugins.parent
         for made in (base, short):
-            made.mkdir(mode=0o700, parents=True)
+            made.mkdir(mode=0o700, parents=True, exist_ok=True)
         own = Places(base, short, places.cdi)
         self.places = replace(places, plugins=own.plugins, registry=own.registry)
         (self._health_port,) = free_ports(1)

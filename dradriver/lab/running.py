@@ -19,9 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from dradriver import api, described
-from dradriver.lab.places import Home, NodePlan
+from dradriver.lab import machines
+from dradriver.lab.places import DEFAULT_KINDS, Home, Kind, Kinds, NodePlan
+from dradriver.lab.realcluster import confining
+from dradriver.lab.realcluster.errors import RealClusterError
 
 UP_SECONDS = 60.0
+REAL_UP_SECONDS = 240.0
 DOWN_SECONDS = 20.0
 KILL_SECONDS = 5.0
 POLL_SECONDS = 0.05
@@ -58,14 +62,21 @@ def plan_nodes(words: Sequence[str]) -> tuple[NodePlan, ...]:
     return tuple(plans)
 
 
-def up(home: Home, nodes: Sequence[NodePlan], kubernetes: str, say: Callable[[str], None]) -> Status:
+def up(
+    home: Home,
+    nodes: Sequence[NodePlan],
+    kubernetes: str,
+    say: Callable[[str], None],
+    kinds: Kinds = DEFAULT_KINDS,
+) -> Status:
     """Start a lab and wait until every node has registered and published. After a LabError nothing is left of it."""
     try:
         emulated = api.Kubernetes.release(kubernetes)
     except api.ApiError as error:
         raise LabError(str(error)) from error
+    _build(str(emulated), kinds, say)
     with _held(home) as lock, _usable(home):
-        home.create(str(emulated), tuple(nodes))
+        home.create(str(emulated), tuple(nodes), kinds)
         with home.log.open("ab") as log:
             supervisor = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-m", "dradriver.lab.supervising", str(home.path), str(lock)],
@@ -77,7 +88,8 @@ def up(home: Home, nodes: Sequence[NodePlan], kubernetes: str, say: Callable[[st
                 pass_fds=(lock,),
             )
         try:
-            _wait_ready(home, supervisor, say)
+            seconds = UP_SECONDS if kinds == DEFAULT_KINDS else REAL_UP_SECONDS
+            _wait_ready(home, supervisor, say, seconds)
         except BaseException:
             _stop(supervisor)
             home.remove()
@@ -93,6 +105,18 @@ def _usable(home: Home) -> Iterator[None]:
         yield
     except OSError as error:
         raise LabError(f"cannot use {home.path}: {error.strerror}; choose another --directory") from error
+
+
+def _build(kubernetes: str, kinds: Kinds, say: Callable[[str], None]) -> None:
+    """Have what a lab with real parts needs. Raises LabError where it cannot be had."""
+    if kinds.control_plane is not Kind.REAL:
+        if kinds.kubelet is Kind.REAL:
+            raise LabError("a real kubelet needs a real control plane: --control-plane real --kubelet real")
+        return
+    try:
+        machines.build(kubernetes, kinds.kubelet, say)
+    except RealClusterError as error:
+        raise LabError(f"{error}; or leave out --control-plane real: the embedded one needs nothing") from error
 
 
 @contextmanager
@@ -117,8 +141,8 @@ def _held(home: Home) -> Iterator[int]:
         os.close(lock)
 
 
-def _wait_ready(home: Home, supervisor: subprocess.Popen[bytes], say: Callable[[str], None]) -> None:
-    until = time.monotonic() + UP_SECONDS
+def _wait_ready(home: Home, supervisor: subprocess.Popen[bytes], say: Callable[[str], None], seconds: float) -> None:
+    until = time.monotonic() + seconds
     said = 0
     while time.monotonic() < until:
         report = home.read(home.status)
@@ -132,7 +156,7 @@ def _wait_ready(home: Home, supervisor: subprocess.Popen[bytes], say: Callable[[
         time.sleep(POLL_SECONDS)
     logs = [home.log, *sorted((home.path / "nodes").glob("*/plugin.log"))]
     last = "\n".join(f"{log}:\n{_last_lines(log)}" for log in logs)
-    raise LabError(f"the lab was not ready after {UP_SECONDS:.0f} s; its processes last said:\n{last}")
+    raise LabError(f"the lab was not ready after {seconds:.0f} s; its processes last said:\n{last}")
 
 
 def status(home: Home) -> Status:
@@ -163,6 +187,7 @@ def _end(home: Home) -> int:
     pid = home.read(home.status).get("pid")
     if not isinstance(pid, int):
         raise LabError(f"a lab is starting in {home.path}; try again in a moment")
+    real_nodes = f"{home.plan().sockets.name}-"
     # While the lock is held something of the tree lives, and no other process can have got its group's number.
     if home.is_locked("supervisor.lock"):
         with contextlib.suppress(ProcessLookupError):
@@ -172,6 +197,8 @@ def _end(home: Home) -> int:
             return lock
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
+    with contextlib.suppress(RealClusterError):  # what does not end is seen by the lock that it holds
+        confining.end_left(real_nodes)  # their containers are in no process group of ours
     lock = home.lock(seconds=KILL_SECONDS)
     if lock is None:
         raise LabError(f"processes of the lab in {home.path} do not end; look for the process group {pid}")

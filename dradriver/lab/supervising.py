@@ -16,7 +16,9 @@ from pathlib import Path
 
 from dradriver import api, cluster
 from dradriver.lab.labs import Lab
-from dradriver.lab.places import Home
+from dradriver.lab.places import Home, Kind
+from dradriver.lab.realcluster.errors import RealClusterError
+from dradriver.lab.realcluster.images import IMAGE
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +51,8 @@ class Supervisor:
             self._report()
             self._lab.start()
             self._say(f"API server of Kubernetes {self._lab.kubernetes} at {self._lab.control_plane.url}")
+            if self._plan.kinds.kubelet is Kind.REAL:
+                self._say(f"pods run; an image that every node has: {IMAGE}")
             self._wait_ready()
             while not self.stopping.wait(REPORT_SECONDS):
                 try:
@@ -83,6 +87,8 @@ class Supervisor:
             "ready": self._ready,
             "progress": list(self._progress),
             "kubernetes": self._plan.kubernetes,
+            "controlPlane": self._plan.kinds.control_plane,
+            "kubelet": self._plan.kinds.kubelet,
             "kubeconfig": str(self._home.kubeconfig),
             "nodes": [
                 {"name": node.name, "description": node.description, "plugin": plugins.get(node.name)}
@@ -104,7 +110,7 @@ def main() -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: supervisor.stopping.set())
         supervisor.run()
-    except (StartError, OSError, api.ApiError, cluster.ClusterError) as error:
+    except (StartError, RealClusterError, OSError, api.ApiError, cluster.ClusterError) as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 - the log is standard error
         return 1
     finally:

@@ -64,9 +64,9 @@ def kubernetes(minor: str, say: building.Say) -> Kubernetes:
 
 def containers(say: building.Say) -> Containers:
     """containerd, runc and a busybox for the pods. Raises MissingError and BuildError as `kubernetes` does."""
-    busybox = needs.static_busybox()
-    if busybox is None:
-        raise MissingError("; ".join(needs.missing_for_pods()))
+    missing, busybox = needs.missing_for_pods(), needs.static_busybox()
+    if missing or busybox is None:
+        raise MissingError("; ".join(missing))
     built = building.build(building.containers(), say)
     return Containers(built, built / "containerd", built / "ctr", built / "runc", busybox)
 
