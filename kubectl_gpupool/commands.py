@@ -42,7 +42,7 @@ COMMANDS = {
         "kubectl_gpupool.lab",
         "run a cluster of described GPUs on this machine",
         ("up", "status", "down"),
-        ("--nodes", "--kubernetes", "--directory", "-o", "--output"),
+        ("--nodes", "--kubernetes", "--control-plane", "--kubelet", "--directory", "-o", "--output"),
         ("json", "yaml", "kubeconfig"),
     ),
     "version": Command(

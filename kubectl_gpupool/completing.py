@@ -27,6 +27,7 @@ GLOBAL_FLAGS = (
 VALUE_FLAGS = FILE_FLAGS | {
     "-n", "--namespace", "--context", "--cluster", "--user", "-s", "--server", "--token", "--as", "--as-group",
     "--request-timeout", "--color", "-o", "--output", "--kubernetes", "--feature-gates", "--nodes", "--directory",
+    "--control-plane", "--kubelet",
 }  # fmt: skip
 """Flags that take the next word; a test holds these sets to the parsers."""
 
