@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from dradriver import api
 from dradriver.allocator.clusters import Cluster
-from dradriver.allocator.compatibility import Compatibility, Groups
-from dradriver.allocator.constraints import constraint_for, depends_on_history
-from dradriver.allocator.counters import Counters
-from dradriver.allocator.offering import Offer, Place, blocking_taint
+from dradriver.allocator.constraints import depends_on_history
+from dradriver.allocator.offering import Offer, Place
 from dradriver.allocator.outlook import Outlook, Shortfall
-from dradriver.allocator.pools import Candidate, PoolView
+from dradriver.allocator.pools import PoolView
 from dradriver.allocator.requesting import (
     RESULTS_LIMIT,
     Abort,
@@ -34,8 +32,9 @@ from dradriver.allocator.requesting import (
     check_wanted,
     steps,
 )
-from dradriver.allocator.results import Pick, allocation
-from dradriver.allocator.sharing import Consumed, Shares, UnfitError, shareable
+from dradriver.allocator.results import allocation
+from dradriver.allocator.sharing import shareable
+from dradriver.allocator.taking import Taking
 from dradriver.allocator.variants import BrokenPools, Rules
 
 DEFAULT_BUDGET = 200_000
@@ -101,18 +100,8 @@ class _HopelessError(Exception):
     """Ends a search that finds nothing: counting has shown it, or upstream gives up here."""
 
 
-class _Undo(NamedTuple):
-    """What one device changed, to be undone: which claims took it, how many were picked, what else it drew."""
-
-    picks: int
-    marked: bool
-    charged: bool
-    consumed: Consumed | None
-    groups: Groups | None
-
-
 class _Search:
-    """One search on one node. Owns what is taken so far: devices, counters, constraints."""
+    """One search on one node."""
 
     def __init__(self, cluster: Cluster, node: api.Node, claims: Sequence[api.ResourceClaim], budget: int) -> None:
         self._cluster = cluster
@@ -124,13 +113,7 @@ class _Search:
         self._everything: dict[Wanted, tuple[Place, ...]] = {}
         self._check()
         self._places, self._broken = _places(self._offer.views, self._rules)
-        # For each device taken, by which claims: admin access may take a device twice, but not within one claim.
-        self._taken: dict[api.DeviceID, set[int]] = {}
-        self._counters = Counters(cluster, self._taken)
-        self._compatibility = Compatibility(cluster) if self._rules.groups else None
-        self._shares = Shares(self._rules, cluster.shares if cluster.has_shares else None)
-        self._constraints = [[constraint_for(c, self._rules) for c in claim.spec.constraints] for claim in claims]
-        self._picks: list[list[Pick]] = [[] for _ in claims]
+        self._taking = Taking(self._offer, claims)
         self._chosen: list[Wanted] = [step.options[0] for step in self._steps]
         # Set while a choice fails only because a claim would get more than 32 devices: trying other devices is
         # pointless, only another option of a prioritized request can help. Cleared at the boundary of a claim.
@@ -161,7 +144,7 @@ class _Search:
             allocation(
                 claim,
                 [w for s, w in zip(self._steps, self._chosen, strict=True) if s.claim == index],
-                self._picks[index],
+                self._taking.picks[index],
                 self._offer.node,
                 self._rules,
             )
@@ -220,7 +203,7 @@ class _Search:
             return
         place = everything[number]
         self._spend()
-        undo = self._take(wanted, place, must=True)
+        undo = self._taking.take(wanted, place, must=True)
         if undo is None:
             if self._rules.all_gives_up:
                 raise _HopelessError
@@ -229,7 +212,7 @@ class _Search:
         forgets = self._rules.all_forgets_option and wanted.option
         yield self._go_on(index, self._steps[index].options[0] if forgets else wanted, number + 1)
         if not self._rules.all_keeps:
-            self._drop(wanted, place, undo)
+            self._taking.drop(wanted, place, undo)
 
     def _go_on(self, index: int, wanted: Wanted, number: int) -> Iterator[_Choice]:
         """The rest of a request after `number` devices."""
@@ -248,13 +231,13 @@ class _Search:
             if not self._open(wanted, position) or self._known_dead(wanted, position, failed):
                 continue
             place = self._places[position]
-            undo = self._take(wanted, place)
+            undo = self._taking.take(wanted, place)
             if undo is None:
                 continue
             # Orders of one set of devices come to the same, but where nothing may be spared.
             again = self._rules.permutes and self._history_counts
             yield self._next(index, wanted, number + 1, 0 if again else position + 1)
-            self._drop(wanted, place, undo)
+            self._taking.drop(wanted, place, undo)
             if self._exceeded:
                 return
             failed.add(self._kind(position))
@@ -272,16 +255,16 @@ class _Search:
     def _takeable(self, wanted: Wanted, position: int) -> bool:
         self._spend()
         place = self._places[position]
-        if self._used(wanted, place.candidate):
+        if self._taking.used(wanted, place.candidate):
             return False
-        undo = self._take(wanted, place)
+        undo = self._taking.take(wanted, place)
         if undo is None:
             return False
-        self._drop(wanted, place, undo)
+        self._taking.drop(wanted, place, undo)
         return True
 
     def _finds_too_many(self, wanted: Wanted, remaining: int) -> bool:
-        too_many = self._rules.limit_checked and remaining > RESULTS_LIMIT - len(self._picks[wanted.claim])
+        too_many = self._rules.limit_checked and remaining > RESULTS_LIMIT - len(self._taking.picks[wanted.claim])
         self._exceeded = too_many and self._rules.limit_skips
         return too_many
 
@@ -289,123 +272,11 @@ class _Search:
         """Whether a device is free, selected and large enough: the checks before anything is taken."""
         self._pass_broken_pools(position)
         candidate, view = self._places[position]
-        if self._used(wanted, candidate) or not self._offer.selectable(wanted, candidate):
+        if self._taking.used(wanted, candidate) or not self._offer.selectable(wanted, candidate):
             return False
         if view.invalid:
             raise Abort(Failed(f"pool {view.id.name} is invalid: {view.invalid}"))
-        try:
-            return self._shares.fits(wanted.spec.capacity, candidate)
-        except UnfitError as error:
-            raise self._offer.unfit(wanted, candidate, error, candidate.id) from error
-
-    def _used(self, wanted: Wanted, candidate: Candidate) -> bool:
-        taken = self._taken.get(candidate.id, set())
-        if wanted.admin_access:
-            return wanted.claim in taken and not self._rules.admin_unchecked
-        return bool(taken) or self._cluster.in_use(candidate.id)
-
-    def _take(self, wanted: Wanted, place: Place, *, must: bool = False) -> _Undo | None:
-        """Take a device if node, counters, taints, constraints and capacity allow; None where one does not.
-
-        What a device drew before it was refused is given back, but where the version forgets to.
-        """
-        candidate, view = place
-        if self._used(wanted, candidate) or not self._offer.operable(candidate):
-            return None
-        shared = candidate.device.allow_multiple_allocations and self._rules.consumable
-        draws = bool(candidate.device.consumes_counters)
-        if shared and self._rules.shares_charge_once and self._shares.known(candidate):
-            draws = False
-        groups = self._charge(place) if draws else None
-        if draws and groups is None:
-            return None
-        if not self._accepts(wanted, candidate, must=must):
-            if draws and not self._rules.counters_leak:
-                self._discharge(place, groups)
-            return None
-        picks = self._picks[wanted.claim]
-        marks = not shared and not (wanted.admin_access and self._rules.admin_unchecked)
-        if marks:
-            self._taken.setdefault(candidate.id, set()).add(wanted.claim)
-        if not self._has_room(wanted, candidate):
-            if not self._rules.capacity_leaks:
-                self._drop(wanted, place, _Undo(len(picks), marks, draws, None, groups))
-            return None
-        consumed = self._shares.take(wanted.spec.capacity, candidate) if shared else None
-        picks.append(Pick(wanted, candidate, consumed))
-        return _Undo(len(picks) - 1, marks, draws, consumed, groups)
-
-    def _accepts(self, wanted: Wanted, candidate: Candidate, *, must: bool) -> bool:
-        """Whether the taints and constraints of a claim let a device in; the constraints then know of it."""
-        if blocking_taint(self._cluster, wanted, candidate.device) is not None:
-            return False
-        constraints = self._constraints[wanted.claim]
-        for accepted, constraint in enumerate(constraints):
-            if not constraint.add(wanted, candidate):
-                if must:
-                    raise Abort(self._unsatisfiable(wanted, candidate))
-                for before in reversed(constraints[:accepted]):
-                    before.remove(wanted, candidate)
-                return False
-        return True
-
-    def _has_room(self, wanted: Wanted, candidate: Candidate) -> bool:
-        """The second look at a capacity, after all else is found good."""
-        if not self._rules.consumable:
-            return True
-        if self._rules.capacity_of_neighbour:
-            position, devices = self._number(wanted), candidate.slice.devices
-            if position >= len(devices):
-                crash = f"PANIC runtime error: index out of range [{position}] with length {len(devices)}"
-                raise Abort(Failed(crash, wanted.claim, wanted.name, candidate.id))
-            neighbour = devices[position]
-            return self._shares.fits_at(wanted.spec.capacity, candidate.id._replace(device=neighbour.name), neighbour)
-        try:
-            return self._shares.fits(wanted.spec.capacity, candidate)
-        except UnfitError as error:
-            raise self._offer.unfit(wanted, candidate, error, candidate.id) from error
-
-    def _number(self, wanted: Wanted) -> int:
-        """How many devices the request has so far."""
-        return sum(pick.wanted.request == wanted.request for pick in self._picks[wanted.claim])
-
-    def _drop(self, wanted: Wanted, place: Place, undo: _Undo) -> None:
-        """Undo a `_take` that succeeded; the last one first."""
-        candidate = place.candidate
-        del self._picks[wanted.claim][undo.picks :]
-        if undo.marked:
-            self._taken[candidate.id].discard(wanted.claim)
-        for constraint in reversed(self._constraints[wanted.claim]):
-            constraint.remove(wanted, candidate)
-        if undo.consumed is not None:
-            self._shares.give(candidate, undo.consumed)
-        if undo.charged and (undo.consumed is None or not self._rules.shares_keep_counters):
-            self._discharge(place, undo.groups)
-
-    def _charge(self, place: Place) -> Groups | None:
-        """Take the counters of a device, if it goes with the devices on them: what to discharge, else None."""
-        candidate, view = place
-        groups = self._compatibility.take(view, candidate) if self._compatibility is not None else {}
-        if groups is not None and not self._counters.take(view, candidate):
-            self._regroup(groups)
-            return None
-        return groups
-
-    def _discharge(self, place: Place, groups: Groups | None) -> None:
-        """Give back the counters of a device, and its groups."""
-        self._counters.give(place.view, place.candidate)
-        self._regroup(groups)
-
-    def _regroup(self, groups: Groups | None) -> None:
-        if groups is not None and self._compatibility is not None:
-            self._compatibility.give(groups)
-
-    def _unsatisfiable(self, wanted: Wanted, candidate: Candidate) -> Failed:
-        message = (
-            f"{self._offer.where(wanted)}: "
-            f"cannot add device {candidate.id} because a claim constraint would not be satisfied"
-        )
-        return Failed(message, wanted.claim, wanted.name, candidate.id)
+        return self._taking.fits(wanted, candidate)
 
     def _spend(self) -> None:
         self._budget -= 1
@@ -428,17 +299,12 @@ class _Search:
 
     def _kind(self, position: int) -> object:
         # A device that admin access already took is no longer what its like are.
-        candidate = self._places[position].candidate
-        taken = frozenset(self._taken.get(candidate.id, ()))
-        if not shareable(candidate.device, self._rules):
-            return self._look_out().kind(position), taken
-        used = tuple(sorted(self._shares.used(candidate.id).items()))
-        return self._look_out().kind(position), taken, used, self._shares.known(candidate)
+        return self._look_out().kind(position), self._taking.state(self._places[position].candidate)
 
     def _dead_end(self, wanted: Wanted, number: int) -> None:
-        depth = sum(len(picks) for picks in self._picks)
+        depth = sum(len(picks) for picks in self._taking.picks)
         if depth > self._deepest[0]:
-            picks = self._picks[wanted.claim]
+            picks = self._taking.picks[wanted.claim]
             found = tuple(pick.candidate.id for pick in picks[len(picks) - number :])
             count = len(self._everything[wanted]) if wanted.takes_all else wanted.count
             self._deepest = (depth, Shortfall(wanted.claim, wanted.name, count, found))
