@@ -8,7 +8,16 @@ from typing import Any
 
 from dradriver import api
 from dradriver.cel.kinds import Type
-from dradriver.cel.values import ComputedQuantity, DomainMap, Optional, TypeValue, UInt, size_in_steps, value_of_key
+from dradriver.cel.values import (
+    ComputedQuantity,
+    DomainMap,
+    EntryMap,
+    Optional,
+    TypeValue,
+    UInt,
+    size_in_steps,
+    value_of_key,
+)
 
 _CLASSES: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
@@ -19,7 +28,7 @@ _CLASSES: dict[str, tuple[type, ...]] = {
     "bytes": (bytes,),
     "null_type": (type(None),),
     "list": (tuple,),
-    "map": (dict, DomainMap),
+    "map": (dict, DomainMap, EntryMap),
     "optional_type": (Optional,),
     "kubernetes.Quantity": (api.Quantity, ComputedQuantity),
     "kubernetes.Semver": (api.Version,),

@@ -9,7 +9,7 @@ from dradriver import api
 from dradriver.cel import syntax, values
 from dradriver.cel.errors import EvaluationError
 from dradriver.cel.reading import Domain, Domains, Entry, Field, Reference, Source, is_optional
-from dradriver.cel.values import ABSENT, NONE, DomainMap, Optional
+from dradriver.cel.values import ABSENT, NONE, DomainMap, EntryMap, Optional
 
 
 class Frame:
@@ -38,7 +38,7 @@ class Frame:
         for name, value in published.items():
             domain, _, id_ = name.rpartition("/")
             entry = value.value if isinstance(value, api.Capacity) else value
-            domains.setdefault(domain or self.driver, {})[id_] = entry
+            domains.setdefault(domain or self.driver, EntryMap())[id_] = entry
         return domains
 
     def whole(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def read(node: syntax.Node, reference: Reference) -> Closure:
         case Domains(source):
             return lambda frame: _wrapped(frame.domains(source), optional=optional)
         case Domain(source, domain):
-            return lambda frame: _wrapped(frame.domains(source).get(domain, {}), optional=optional)
+            return lambda frame: _wrapped(frame.domains(source).get(domain, EntryMap()), optional=optional)
         case Entry():
             return _read_entry(node, reference, optional=optional)
 

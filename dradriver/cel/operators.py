@@ -85,16 +85,18 @@ def negate(value: Any) -> Any:
 
 
 def is_in_literals(value: Any, container: Any) -> bool:
-    """`in` on a list of literals, which cel-go turns into a hash table that takes no versions."""
-    if type(value) is api.Version:
+    """`in` on a list of literals, which cel-go turns into a hash table that takes no versions; bytes among them keep it from that."""
+    if type(value) in (api.Version, bytes) and not any(type(element) is bytes for element in container):
         raise values.Abort(values.UNHASHABLE)
     return is_in(value, container)
 
 
 def is_in(value: Any, container: Any) -> bool:
-    """Whether a list has an element, or a map a key; a version in a map is an error in Kubernetes."""
+    """Whether a list has an element, or a map a key; versions and bytes err in maps, but for those of the device."""
     if type(container) is tuple:
         return contained(value, container)
+    if isinstance(container, values.DomainMap | values.EntryMap):
+        return type(value) is str and value in container
     if isinstance(container, dict):
         return bool(container) and values.key_of(value) in container
     raise no_overload()

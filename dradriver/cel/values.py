@@ -5,7 +5,7 @@
 | bool, int, double, string, bytes, null | bool, int, float, str, bytes, None |
 | uint | UInt |
 | list | tuple |
-| map | dict whose bool keys are BoolKey (Python takes True for 1); DomainMap for the two maps of a device |
+| map | dict whose bool keys are BoolKey (Python takes True for 1); DomainMap and EntryMap for those of a device |
 | optional | Optional |
 | quantity, semver | api.Quantity, api.Version |
 | type | TypeValue |
@@ -82,6 +82,12 @@ class TypeValue:
     name: str
 
 
+class EntryMap(dict[str, Any]):
+    """What a device publishes under one domain, by id."""
+
+    __slots__ = ()
+
+
 class DomainMap(dict[str, Any]):
     """`device.attributes` or `device.capacity` as a whole: finding an unknown domain gives an empty map."""
 
@@ -99,6 +105,7 @@ _NAMES: dict[type, str] = {
     tuple: "list",
     dict: "map",
     DomainMap: "map",
+    EntryMap: "map",
     Optional: "optional_type",
     api.Quantity: "kubernetes.Quantity",
     ComputedQuantity: "kubernetes.Quantity",
@@ -144,7 +151,7 @@ def value_of_key(key: Any) -> Any:
 def find(container: dict[Any, Any], key: Any) -> Any:
     """The value under a key, or ABSENT."""
     found = container.get(key_of(key), ABSENT)
-    return {} if found is ABSENT and type(container) is DomainMap else found
+    return EntryMap() if found is ABSENT and type(container) is DomainMap else found
 
 
 class _Absent(Enum):
@@ -259,6 +266,7 @@ _EQUALITIES: dict[type, Callable[[Any, Any, Meter], bool]] = {
     tuple: _equal_lists,
     dict: _equal_maps,
     DomainMap: _equal_maps,
+    EntryMap: _equal_maps,
     Optional: _equal_optionals,
     api.Version: _equal_versions,
     api.Quantity: _equal_quantities,

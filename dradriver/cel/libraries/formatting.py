@@ -13,7 +13,7 @@ from typing import Any
 
 from dradriver.cel.kinds import Type
 from dradriver.cel.libraries.standard import text_of_double
-from dradriver.cel.values import DomainMap, Failure, TypeValue, UInt, name_of_type, sized, value_of_key
+from dradriver.cel.values import DomainMap, EntryMap, Failure, TypeValue, UInt, name_of_type, sized, value_of_key
 
 _CLAUSE = re.compile(r"%(?:(?P<percent>%)|(?:\.(?P<precision>[0-9]{1,4}))?(?P<verb>.)?)", re.DOTALL)
 _DEFAULT_PRECISION = 6
@@ -132,5 +132,6 @@ _TEXTS: dict[type, Callable[[Any], str]] = {
     tuple: lambda value: f"[{', '.join(map(_inner, value))}]",
     dict: _text_of_map,
     DomainMap: _text_of_map,
+    EntryMap: _text_of_map,
     TypeValue: lambda value: value.name,
 }
