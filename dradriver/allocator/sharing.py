@@ -22,6 +22,8 @@ Consumed: TypeAlias = Mapping[str, api.Quantity]
 
 _LARGEST = 2**63 - 1
 _THOUSANDTHS = 1000
+_FEW = 18
+"""Digits of a quantity that upstream keeps in 64 bits and a scale."""
 
 
 class UnfitError(Exception):
@@ -148,7 +150,9 @@ def _in_steps(name: str, wanted: api.Quantity, valid: api.ValidRange, rules: Rul
     start, step = _units(valid.minimum, unit), _units(valid.step, unit)
     if rules.capacity_strict:
         _check_representable(name, wanted, unit)
-    steps = -((start - _units(wanted, unit)) // step)
+    over = _units(wanted, unit) - start
+    # Go divides towards zero, so an amount that was misread as less than the minimum (up to 1.36) still gets a step.
+    steps = abs(over) // step * (1 if over >= 0 else -1) + (over % step != 0)
     amount = start + step * steps
     if rules.capacity_strict and amount > _LARGEST:
         bound = "MaxInt64" if unit == 1 else "the milli-value range"
@@ -198,9 +202,16 @@ def _is_whole(amount: api.Quantity, unit: int) -> bool:
 
 
 def _units(amount: api.Quantity, unit: int) -> int:
-    """An amount in whole units, rounded away from zero, in 64 bits as upstream reads it."""
+    """An amount in whole units, rounded away from zero, in 64 bits as upstream reads it.
+
+    What does not fit reads as nothing, or cut to its low bits where it has many digits (quantity.go, Value).
+    """
     parts = amount.value * unit
-    return _wrapped(ceil(parts) if parts >= 0 else -ceil(-parts))
+    number = ceil(parts) if parts >= 0 else -ceil(-parts)
+    digits = amount.text.lstrip("+-0").rstrip("eEinumkMGTPK")
+    if abs(number) > _LARGEST and len(digits) <= _FEW:
+        return 0
+    return _wrapped(number)
 
 
 def _wrapped(number: int) -> int:

@@ -85,7 +85,7 @@ def negate(value: Any) -> Any:
 
 
 def is_in_literals(value: Any, container: Any) -> bool:
-    """`in` on a list of literals, which cel-go turns into a hash table that takes no versions; bytes among them keep it from that."""
+    """`in` on a list of literals, a hash table to cel-go that takes no versions; bytes among them keep it a list."""
     if type(value) in (api.Version, bytes) and not any(type(element) is bytes for element in container):
         raise values.Abort(values.UNHASHABLE)
     return is_in(value, container)
