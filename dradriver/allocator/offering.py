@@ -156,7 +156,9 @@ class Offer:
     def charged(self, candidate: Candidate) -> bool:
         """Whether the counters of a device are consumed already by shares that claims hold."""
         rules = self.cluster.rules
-        return rules.shares_charge_once and shareable(candidate.device, rules) and self._shares.known(candidate)
+        if not rules.shares_charge_once or not self.cluster.kubernetes.enabled("DRAPartitionableDevices"):
+            return False
+        return shareable(candidate.device, rules) and self._shares.known(candidate)
 
     def used(self, candidate: Candidate) -> Mapping[str, Fraction]:
         """What shares held consume of a device."""

@@ -42,6 +42,7 @@ class Taking:
         self._cluster = cluster
         self._offer = offer
         self._rules = cluster.rules
+        self._partitioned = cluster.kubernetes.enabled("DRAPartitionableDevices")
         self.picks: list[list[Pick]] = [[] for _ in claims]
         # For each device taken, by which claims: admin access may take a device twice, but not within one claim.
         self._takers: dict[api.DeviceID, set[int]] = {}
@@ -81,7 +82,7 @@ class Taking:
             return None
         shared = candidate.device.allow_multiple_allocations and self._rules.consumable
         draws = bool(candidate.device.consumes_counters)
-        if shared and self._rules.shares_charge_once and self._shares.known(candidate):
+        if shared and self._rules.shares_charge_once and self._partitioned and self._shares.known(candidate):
             draws = False
         groups = self._charge(place) if draws else None
         if draws and groups is None:
