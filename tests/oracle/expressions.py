@@ -18,6 +18,8 @@ from typing import Any, TypeAlias
 
 from comparing import features
 from oracles import Oracle, build
+from running import RECORDED
+from running import write as write_lines
 
 from dradriver import api, cel
 from dradriver.api import wire
@@ -129,6 +131,7 @@ PATTERNS: dict[str, tuple[str, ...]] = {
         "{optional}.value()",
     ),
 }
+LISTS_MINOR = 36
 KINDS = tuple(PATTERNS)
 PLACE = re.compile(r"\{([a-z]+[0-9]?)\}")
 
@@ -177,6 +180,24 @@ def their_answer(given: Json) -> str:
     return "error" if given.get("error") else str(given["matches"]).lower()
 
 
+def version(minor: int) -> api.Kubernetes:
+    """A minor that knows lists, if any of its gates make it."""
+    return api.Kubernetes.release(f"1.{minor}", {"DRAListTypeAttributes": True} if minor >= LISTS_MINOR else {})
+
+
+def record(minors: list[int], cases: int, seed: int) -> None:
+    """Write expressions on which both sides agree, with the answer."""
+    lines: list[Json] = []
+    for minor in minors:
+        with Oracle(minor) as oracle:
+            for number in range(cases):
+                text, new = write(Random(f"{minor}/{seed}/{number}"), "bool", 3), number % 2 == 0  # noqa: S311
+                theirs = their_answer(oracle.ask(question(text, version(minor), new=new)))
+                if answer(text, version(minor), new=new) == theirs:
+                    lines.append({"minor": minor, "new": new, "expression": text, "answer": theirs})
+    write_lines(RECORDED / "expressions.jsonl.gz", lines)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("minors", nargs="*", type=int, default=list(range(32, 38)))
@@ -184,10 +205,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--show", type=int, default=10)
     parser.add_argument("--new", action="store_true")
+    parser.add_argument("--record", action="store_true", help="write recorded/expressions.jsonl.gz, new and stored")
     arguments = parser.parse_args()
+    if arguments.record:
+        record(arguments.minors, arguments.cases, arguments.seed)
+        return 0
     different = 0
     for minor in arguments.minors:
-        kubernetes = api.Kubernetes.release(f"1.{minor}", {"DRAListTypeAttributes": True} if minor >= 36 else {})
+        kubernetes = version(minor)
         build(minor)
         tally: Counter[str] = Counter()
         with Oracle(minor) as oracle:

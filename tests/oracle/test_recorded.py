@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import expressions
 import pytest
 from comparing import agree, answer
 from running import RECORDED, read
@@ -31,3 +32,17 @@ def test_what_once_differed_does_so_no_more(case: dict[str, Any]) -> None:
     ours = answer(case, case["minor"])
     assert ours[0] != "undecided"
     assert agree(ours, case["answer"]), ours
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_recorded_expressions_have_the_outcome_that_the_real_library_gave(minor: int) -> None:
+    cases = [case for case in read(RECORDED / "expressions.jsonl.gz") if case["minor"] == minor]
+    wrong = [
+        (case, ours)
+        for case in cases
+        if (ours := expressions.answer(case["expression"], expressions.version(minor), new=case["new"]))
+        != case["answer"]
+    ]
+    assert len(cases) >= 300
+    assert {case["answer"] for case in cases} == {"true", "false", "error", "refused"}
+    assert not wrong
