@@ -40,10 +40,14 @@ _PATTERN_FUNCTIONS = frozenset({"matches", "find", "findAll"})
 
 @dataclass(slots=True)
 class Checked:
-    """A checked tree: for each call (by the identity of its node) the overloads that fit and all arguments."""
+    """A checked tree: for each call (by the identity of its node) the overloads that fit and all arguments.
+
+    With `strict_alternatives` what is no optional has no `or` and `orValue`; otherwise it is its own alternative.
+    """
 
     root: syntax.Node
     calls: dict[int, tuple[tuple[Overload, ...], tuple[syntax.Node, ...]]] = field(default_factory=dict)
+    strict_alternatives: bool = True
 
 
 def check(root: syntax.Node, environment: Environment) -> Checked:
@@ -59,7 +63,7 @@ class _Checker:
     """What is known of the types of one expression."""
 
     def __init__(self, root: syntax.Node, environment: Environment) -> None:
-        self.checked = Checked(root)
+        self.checked = Checked(root, strict_alternatives=environment.strict_alternatives)
         self._environment = environment
         self._substitutions = Substitutions()
         self._mixed_literals = False

@@ -16,8 +16,8 @@ from dradriver.cel.kinds import ANY, BOOL, DYN, QUANTITY, STRING, Type, map_of
 
 _LISTS_SINCE = 36
 _SHARED_SINCE = 34
-_QUOTED_NAMES_SINCE = 37
-"""The first minor version whose cel-go (0.29) takes names in backquotes."""
+_NEW_GRAMMAR_SINCE = 37
+"""The first minor version with cel-go 0.29: names in backquotes, and `or` and `orValue` on optionals alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ class Environment:
     lists: bool
     shared: bool
     quoted_names: bool
+    strict_alternatives: bool = True
 
     def overloads(self, name: str, *, member: bool) -> tuple[Overload, ...]:
         """The forms of a function, empty where there is none."""
@@ -60,7 +61,8 @@ def environment(kubernetes: api.Kubernetes, *, stored: bool) -> Environment:
         level=minor if stored else minor - 1,
         lists=minor >= _LISTS_SINCE if stored else kubernetes.enabled("DRAListTypeAttributes"),
         shared=minor >= _SHARED_SINCE if stored else kubernetes.enabled("DRAConsumableCapacity"),
-        quoted_names=minor >= _QUOTED_NAMES_SINCE,
+        quoted_names=minor >= _NEW_GRAMMAR_SINCE,
+        strict_alternatives=minor >= _NEW_GRAMMAR_SINCE,
     )
 
 

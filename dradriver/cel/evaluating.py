@@ -224,7 +224,8 @@ class Compiler:
         overloads, arguments = self._checked.calls[id(node)]
         closures = tuple(self.compile(argument, scope) for argument in arguments)
         if node.function in ("or", "orValue") and node.target is not None:
-            return _alternative(closures, node.span, unwrap=node.function == "orValue")
+            strict = self._checked.strict_alternatives
+            return _alternative(closures, node.span, unwrap=node.function == "orValue", strict=strict)
         closure = _guarded(node.span, _dispatch(overloads, closures))
         if all(isinstance(argument, syntax.Literal) for argument in arguments):
             return _constant(closure)
@@ -397,14 +398,16 @@ def _dispatch(overloads: tuple[Overload, ...], closures: tuple[Closure, ...]) ->
     return run
 
 
-def _alternative(closures: tuple[Closure, ...], span: Span, *, unwrap: bool) -> Closure:
+def _alternative(closures: tuple[Closure, ...], span: Span, *, unwrap: bool, strict: bool) -> Closure:
     """`a.or(b)` and `a.orValue(b)`: b is evaluated only if a has no value."""
     optional, other = closures
 
     def run(frame: Frame) -> Any:
         value = optional(frame)
         if type(value) is not Optional:
-            raise _error(span, values.no_overload())
+            if strict:
+                raise _error(span, values.no_overload())
+            return value
         if not value.present:
             return other(frame)
         return value.value if unwrap else value

@@ -116,3 +116,23 @@ def test_the_cost_of_an_evaluation_is_bounded_and_nothing_absorbs_that(evaluate:
 
 def test_patterns_take_time_linear_in_the_text(evaluate: Evaluate) -> None:
     assert not evaluate(f"'{'a' * 200}!'.matches('^(a|a)*(a*)*$')")
+
+
+def test_up_to_1_36_what_is_no_optional_is_its_own_alternative(gpu: api.Device) -> None:
+    text = 'device.attributes["gpu.gpupool.dev"].architecture.orValue("none") == "Hopper"'
+
+    def outcome(version: str) -> bool:
+        gates = {"DRAListTypeAttributes": True} if version == "1.36" else {}
+        return cel.compile_expression(text, api.Kubernetes.release(version, gates), stored=True).evaluate(
+            "gpu.gpupool.dev", gpu
+        )
+
+    assert outcome("1.36")
+    with pytest.raises(cel.EvaluationError, match="no such overload"):
+        outcome("1.37")
+
+
+def test_a_version_is_no_key_of_a_devices_maps_and_errs_in_others(evaluate: Callable[[str], bool]) -> None:
+    assert not evaluate('dyn(semver("1.2.3")) in device.attributes')
+    with pytest.raises(cel.EvaluationError):
+        evaluate('dyn(semver("1.2.3")) in {"a": 1}')
