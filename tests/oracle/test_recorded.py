@@ -11,7 +11,18 @@ from comparing import agree, answer
 from running import RECORDED, read
 
 MINORS = range(32, 38)
-DIFFERENCES = [json.loads(line) for line in (RECORDED / "differences.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (RECORDED / name).read_text(encoding="utf-8").splitlines()]
+
+
+DIFFERENCES = lines("differences.jsonl")
+"""Cases in which answers once differed."""
+
+RULES = lines("rules.jsonl")
+"""The smallest cases found that tell whether a rule of `dradriver.allocator.variants` holds: were it to have the value
+that the name of the case gives (`1.NN-rule-not-value`), the answer would be another."""
 
 
 @pytest.mark.parametrize("minor", MINORS)
@@ -29,6 +40,11 @@ def test_recorded_cases_get_the_answer_of_the_real_allocator(minor: int) -> None
 
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in DIFFERENCES])
 def test_what_once_differed_does_so_no_more(case: dict[str, Any]) -> None:
+    assert agree(answer(case, case["minor"]), case["answer"])
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in RULES])
+def test_every_rule_that_variants_differ_in_holds(case: dict[str, Any]) -> None:
     ours = answer(case, case["minor"])
     assert ours[0] != "undecided"
     assert agree(ours, case["answer"]), ours
