@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +27,30 @@ from dradriver.lab.realcluster.controlplanes import ControlPlane
 from dradriver.lab.realcluster.nodes import Node
 
 DRIVER = "gpu.gpupool.dev"
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 SLEEP = ["/bin/sh", "-c", "trap 'exit 0' TERM; sleep 3600 & wait"]
 AWAIT_SECONDS = 90.0
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {{name: {name}, namespace: {namespace}}}
+spec:
+  restartPolicy: {restart}
+  containers:
+    - name: main
+      image: x
+      resources: {{claims: [{{name: gpus}}]}}
+  resourceClaims:
+    - {{name: gpus, {source}: {claim}}}
+---
+"""
+CLAIM = """
+apiVersion: resource.k8s.io/v1
+kind: {kind}
+metadata: {{name: {name}, namespace: {namespace}}}
+spec: {spec}
+---
+"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -45,6 +68,7 @@ class RealCluster:
     directory: Path
     description: str
     plugin: PluginProcess = field(init=False)
+    plugin_flags: dict[str, object] = field(init=False)
     served: cluster.Served = field(init=False)
 
     @property
@@ -56,8 +80,25 @@ class RealCluster:
         self.served = cluster.discover(self.admin)
         self.node.start()
         identity = accounts.bind_service_account(self.admin, identities.plugin(self.node.name, DRIVER))
-        self.plugin = PluginProcess(self.node.name, self.flags(identity), self.directory / "plugin.log")
-        self.plugin.start()
+        self.plugin_flags = self.flags(identity)
+        self.plugin = self.start_plugin()
+
+    def start_plugin(self, **flags: object) -> PluginProcess:
+        """A plugin of this node, with these flags beside or in place of the usual ones."""
+        given = self.plugin_flags | {name.replace("_", "-"): value for name, value in flags.items()}
+        plugin = PluginProcess(self.node.name, given, self.directory / "plugin.log")
+        plugin.start()
+        return plugin
+
+    def start_plugin_after_reboot(self) -> PluginProcess:
+        """A plugin that reads another boot id than the one before."""
+        boot_id = self.directory / "boot-id"
+        boot_id.write_text(f"{uuid.uuid4()}\n")
+        plugin = PluginProcess(self.node.name, self.plugin_flags, self.directory / "plugin.log")
+        mount = f'mount --bind {boot_id} {BOOT_ID} && exec "$@"'
+        plugin._command = ["unshare", "--mount", "sh", "-c", mount, "sh", *plugin._command]
+        plugin.start()
+        return plugin
 
     def stop(self) -> None:
         if hasattr(self, "plugin"):
@@ -85,6 +126,34 @@ class RealCluster:
 
     def devices(self) -> list[str]:
         return [device["name"] for each in self.slices() for device in each["spec"].get("devices") or ()]
+
+    def manifest(self, kind: str, namespace: str, name: str, spec: str) -> str:
+        """An object of resource.k8s.io/v1; `apply` writes it in the version that is served."""
+        return CLAIM.format(kind=kind, name=name, namespace=namespace, spec=spec)
+
+    def claim(self, namespace: str, name: str, **counts: int) -> str:
+        """A claim of so many GPUs in each request."""
+        requests = ", ".join(
+            f"{{name: {request}, exactly: {{deviceClassName: gpu.gpupool.dev, count: {count}}}}}"
+            for request, count in counts.items()
+        )
+        return self.manifest("ResourceClaim", namespace, name, f"{{devices: {{requests: [{requests}]}}}}")
+
+    def template(self, namespace: str, name: str, count: int = 1) -> str:
+        """A template of claims of so many GPUs."""
+        request = f"{{name: gpus, exactly: {{deviceClassName: gpu.gpupool.dev, count: {count}}}}}"
+        spec = f"{{spec: {{devices: {{requests: [{request}]}}}}}}"
+        return self.manifest("ResourceClaimTemplate", namespace, name, spec)
+
+    def pod_with(self, namespace: str, name: str, claim: str = "", *, restart: str = "Never") -> str:
+        """A pod with a claim, or with one from template `one`."""
+        source, given = ("resourceClaimName", claim) if claim else ("resourceClaimTemplateName", "one")
+        return POD.format(namespace=namespace, name=name, source=source, claim=given, restart=restart)
+
+    def seen(self, namespace: str, name: str, container: str = "main") -> list[str]:
+        """The GPUs that a container sees, by its environment."""
+        lines = self.kubectl("exec", "-n", namespace, name, "-c", container, "--", "env").splitlines()
+        return sorted(line.partition("=")[0] for line in lines if line.startswith("GPUPOOL_DEVICE_"))
 
     def kubectl(self, *arguments: str, stdin: str = "") -> str:
         environment = {**os.environ, "KUBECONFIG": str(self.control_plane.kubeconfigs["admin"])}
@@ -159,6 +228,16 @@ class RealCluster:
             spec["annotations"][key]: [device["name"].split("-", 5)[-1] for device in spec["devices"]]
             for spec in self.cdi_files()
         }
+
+    def eventually_here(self, condition: Callable[[], Any], awaited: str, seconds: float = AWAIT_SECONDS) -> None:
+        """Wait without asking the API server, which may be away."""
+        until = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > until:
+                pytest.fail(
+                    f"not within {seconds:.0f} s: {awaited}\n{(self.directory / 'plugin.log').read_text()[-3000:]}"
+                )
+            time.sleep(0.1)
 
     def pod(self, namespace: str, name: str) -> dict[str, Any] | None:
         try:

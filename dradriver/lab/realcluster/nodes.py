@@ -30,7 +30,7 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Node:
-    """One node. `start` once, `stop` once, also after a start that failed.
+    """One node. `stop` also after a start that failed; `start` after a `stop` is what a reboot is for pods.
 
     `containerd` and `kubelet` are there from `start` on and may be stopped and started by whoever wants to see what
     then happens; pods go on meanwhile.
@@ -94,6 +94,7 @@ class Node:
     def start(self) -> None:
         """Start it and wait until it is Ready. Raises StartError and MissingError."""
         self._make_directories()
+        self._ready.unlink(missing_ok=True)
         self._cgroup.create()
         self._holder.start()
         wait_until(self._ready.exists, (self._holder,), HOLD_SECONDS, "mount namespace")
