@@ -40,6 +40,11 @@ test-cluster: $(READY) ## run the tests that need real clusters (needs Go and ro
 	@$(BIN)/python -m dradriver.lab.realcluster --pods
 	$(BIN)/pytest tests/cluster -m cluster --timeout 600
 
+oracle: $(READY) ## compare allocator and CEL with the real ones, live (needs Go; MINORS="32 37" CASES=2000)
+	$(BIN)/python tests/oracle/oracles.py $(MINORS)
+	$(BIN)/python tests/oracle/running.py $(MINORS) --cases $(or $(CASES),2000)
+	$(BIN)/python tests/oracle/expressions.py $(MINORS) --cases $(or $(CASES),2000)
+
 lint: $(READY) ## ruff: rules and format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -66,4 +71,4 @@ lock: ## lock the packages anew (needs uv)
 clean: ## remove what the other targets made in the tree
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 
-.PHONY: help setup demo demo-down test soak kube test-cluster lint fmt type layers check protocol lock clean
+.PHONY: help setup demo demo-down test soak kube test-cluster oracle lint fmt type layers check protocol lock clean

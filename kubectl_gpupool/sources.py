@@ -84,6 +84,7 @@ def index(snapshot: cluster.Snapshot) -> Cluster:
         slices=snapshot.slices,
         classes=snapshot.classes,
         claims=snapshot.claims,
+        taint_rules=snapshot.taint_rules,
         nodes=nodes,
         kubernetes=snapshot.kubernetes,
     )

@@ -200,7 +200,12 @@ def serve(server: Any, lists: dict[str, Any]) -> None:
             asked.refuse(answer, message=f"not {asked.path}")
         else:
             group_version = asked.path.removeprefix("/apis/").removeprefix("/api/").rpartition("/")[0]
-            kinds = {"pods": "Pod", "resourceslices": "ResourceSlice", "resourceclaims": "ResourceClaim"}
+            kinds = {
+                "pods": "Pod",
+                "resourceslices": "ResourceSlice",
+                "resourceclaims": "ResourceClaim",
+                "devicetaintrules": "DeviceTaintRule",
+            }
             kind = kinds.get(asked.path.rpartition("/")[2], "Thing")
             metadata = {"resourceVersion": "41"}
             asked.reply({"kind": f"{kind}List", "apiVersion": group_version, "metadata": metadata, "items": answer})
@@ -231,10 +236,10 @@ def test_a_kind_that_may_not_be_read_is_missing_with_the_reason(server: Any, con
 
 
 def test_taint_rules_are_read_in_the_version_that_has_them(server: Any, connection: cluster.Connection) -> None:
-    rule = {"metadata": {"name": "r"}}
+    rule = {"metadata": {"name": "r"}, "spec": {"taint": {"key": "k", "effect": "NoSchedule"}}}
     path = "/apis/resource.k8s.io/{}/devicetaintrules"
     serve(server, {path.format("v1"): 404, path.format("v1alpha3"): [rule]})
-    assert [rule["metadata"]["name"] for rule in cluster.take_snapshot(connection).taint_rules] == ["r"]
+    assert [rule.metadata.name for rule in cluster.take_snapshot(connection).taint_rules] == ["r"]
 
 
 def test_an_object_that_cannot_be_read_makes_its_kind_missing(server: Any, connection: cluster.Connection) -> None:

@@ -262,3 +262,21 @@ def test_version_shows_ours_and_warns_of_what_hides_a_command(
     assert answer.status == 0
     assert answer.out.startswith("gpupool   ")
     assert f"warning: {hiding} answers in place of a command" in answer.err
+
+
+def test_a_taint_rule_in_the_snapshot_taints_the_devices_it_selects(run: Any, story: str, tmp_path: Path) -> None:
+    rule = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "board-out"},
+        "spec": {
+            "deviceSelector": {"driver": "gpu.gpupool.dev", "pool": "hgx-h100"},
+            "taint": {"key": "example.com/maintenance", "effect": "NoSchedule"},
+        },
+    }
+    tainted = tmp_path / "tainted.yaml"
+    tainted.write_text(f"{Path(story).read_text(encoding='utf-8')}\n---\n{yaml.safe_dump(rule)}", encoding="utf-8")
+    document = run(f"{FINETUNE} --from {tainted} -o json").json
+    buckets = {bucket["reason"]: bucket for bucket in document["devices"]["buckets"]}
+    assert buckets["taint"]["count"] == 8
+    assert "example.com/maintenance:NoSchedule" in buckets["taint"]["detail"]
