@@ -46,8 +46,8 @@ def read_document(body: bytes) -> Any:
         return _read_protobuf(body) if body.startswith(_MAGIC) else json.loads(body)
     except ValueError:
         try:
-            return yaml.safe_load(body)
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            return json.loads(json.dumps(yaml.safe_load(body), default=str))  # YAML has dates and sets, JSON has not
+        except (yaml.YAMLError, ValueError, TypeError) as error:
             raise statuses.bad_request(f"the object provided is unrecognized: {error}") from error
 
 

@@ -82,9 +82,15 @@ def find_kind(group: str, plural: str) -> Kind | None:
     return next((kind for kind in KINDS if (kind.group, kind.plural) == (group, plural)), None)
 
 
-def field_value(obj: Mapping[str, Any], path: str) -> str:
-    """The text of a field that selectors compare; empty when it is not set."""
+def field(obj: Mapping[str, Any], path: str) -> Any:
+    """A field of any depth; None where something on the way is missing or no object."""
     value: Any = obj
     for key in path.split("."):
         value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def field_value(obj: Mapping[str, Any], path: str) -> str:
+    """The text of a field that selectors compare; empty when it is not set."""
+    value = field(obj, path)
     return "" if value is None else str(value)

@@ -16,7 +16,13 @@ from dradriver.lab.apiserver.kinds import Kind
 
 Json: TypeAlias = dict[str, Any]
 
-RESERVED_LIMIT = 256
+_POD_DEFAULTS: Mapping[str, Any] = {
+    "restartPolicy": "Always",
+    "terminationGracePeriodSeconds": 30,
+    "enableServiceLinks": True,
+    "schedulerName": "default-scheduler",
+    "dnsPolicy": "ClusterFirst",
+}
 _IMMUTABLE = "Invalid value: {}: field is immutable"
 
 
@@ -47,13 +53,7 @@ class Rules:
             if "allocation" not in status:
                 status.pop("devices", None)
         elif old is None and kind is kinds.POD:
-            defaults = {"restartPolicy": "Always", "terminationGracePeriodSeconds": 30, "enableServiceLinks": True}
-            new["spec"] = {
-                **defaults,
-                "schedulerName": "default-scheduler",
-                "dnsPolicy": "ClusterFirst",
-                **(new.get("spec") or {}),
-            }
+            new["spec"] = {**_POD_DEFAULTS, **(new.get("spec") or {})}
             new["status"] = {"phase": "Pending", "qosClass": "BestEffort"}
         elif old is None and kind is kinds.NAMESPACE:
             new["metadata"].setdefault("labels", {})["kubernetes.io/metadata.name"] = new["metadata"]["name"]
@@ -75,7 +75,8 @@ class Rules:
             yield from self._check_content(api.wire.read(new))
             yield from _check_immutable(kind, new, old) if old else ()
         if kind is kinds.CLAIM and old is not None:
-            yield from _check_status(api.wire.read_claim(new), api.wire.read_claim(old))
+            most = api.limits_of(self._kubernetes).reserved_for
+            yield from _check_status(api.wire.read_claim(new), api.wire.read_claim(old), most)
 
     def _check_content(self, value: api.wire.Object) -> Iterator[Problem]:
         match value:
@@ -143,15 +144,15 @@ def _check_immutable(kind: Kind, new: Json, old: Json) -> Iterator[Problem]:
                 yield Problem(path, _IMMUTABLE.format(f'"{value}"'))
 
 
-def _check_status(new: api.ResourceClaim, old: api.ResourceClaim) -> Iterator[Problem]:
+def _check_status(new: api.ResourceClaim, old: api.ResourceClaim, most: int) -> Iterator[Problem]:
     allocation, before = new.status.allocation, old.status.allocation
     if allocation and before and allocation != before:
         yield Problem("status.allocation", _IMMUTABLE.format("the new allocation"))
     reserved = {consumer.uid for consumer in new.status.reserved_for}
     if reserved and not allocation:
         yield Problem("status.reservedFor", "Forbidden: may not be specified when `allocated` is not set")
-    if len(reserved) > RESERVED_LIMIT:
-        yield Problem("status.reservedFor", f"Too many: {len(reserved)}: must have at most {RESERVED_LIMIT} items")
+    if len(reserved) > most:
+        yield Problem("status.reservedFor", f"Too many: {len(reserved)}: must have at most {most} items")
     if new.metadata.deletion_timestamp and reserved - {consumer.uid for consumer in old.status.reserved_for}:
         yield Problem("status.reservedFor", "Forbidden: new entries may not be added while `deletionTimestamp` is set")
     results = allocation.results if allocation else ()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
-from dradriver.lab.apiserver.kinds import Kind, field_value
+from dradriver.lab.apiserver.kinds import Kind, field, field_value
 
 Json: TypeAlias = Mapping[str, Any]
 Cell: TypeAlias = Callable[[Json, float], Any]
@@ -65,9 +65,7 @@ def _age(*paths: str) -> Cell:
 
 def _entries(obj: Json, path: str) -> list[Json]:
     """The objects in a list; nothing where there is no such list."""
-    value: Any = obj
-    for key in path.split("."):
-        value = value.get(key) if isinstance(value, Mapping) else None
+    value = field(obj, path)
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 

@@ -325,3 +325,10 @@ def test_a_collection_is_deleted_with_dependents_inside_it(apiserver: Any) -> No
     with Client(apiserver) as client:
         assert client.send("DELETE", CONFIGS)[0] == 200
     assert connection.list(CONFIGS)[0] == []
+
+
+def test_what_yaml_has_beyond_json_is_kept_as_text(apiserver: Any) -> None:
+    pod = b"metadata: {name: dated}\nspec: {containers: [{name: main}], hostname: 2026-01-01}"
+    with Client(apiserver) as client:
+        assert client.send("POST", PODS, pod)[0] == 201
+    assert apiserver.connect().get(f"{PODS}/dated")["spec"]["hostname"] == "2026-01-01"
