@@ -6,13 +6,14 @@ description ends in one line on standard error and status 1.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ def main(arguments: Sequence[str] | None = None, environment: Mapping[str, str] 
             roots=roots,
             started=started,
         )
-        _stop_on_signals(plugin.stop)
-        plugin.run()
+        with _stopping_on_signals(plugin.stop):
+            plugin.run()
     except node.NodeError as error:
         return _fail(str(error))
     return 0
@@ -87,12 +88,25 @@ def _connect(kubeconfig: str | None) -> cluster.Connection:
     return cluster.connect(cluster.Location(kubeconfig=kubeconfig, request_timeout=node.REQUEST_SECONDS))
 
 
-def _stop_on_signals(stop: Callable[[], None]) -> None:
-    def handle(_number: int, _frame: FrameType | None) -> None:
+@contextlib.contextmanager
+def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Stop on SIGTERM and SIGINT.
+
+    A thread of its own takes them, and all that start later have them blocked: a handler would run in the main thread,
+    which waits and is not woken when the kernel hands the signal to another.
+    """
+    ends = (signal.SIGTERM, signal.SIGINT)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ends)
+
+    def wait() -> None:
+        signal.sigwait(ends)
         stop()
 
-    signal.signal(signal.SIGTERM, handle)
-    signal.signal(signal.SIGINT, handle)
+    threading.Thread(target=wait, name="signals", daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _fail(message: str) -> int:

@@ -233,18 +233,29 @@ class Kubelet:
         except (NotReadyError, containers.UnresolvableError) as error:
             self._report(pod, str(error))
             raise NotReadyError(str(error)) from error
-        self._connection.merge(objects.pod_path(pod, "status"), objects.status_patch(pod, _running(pod, self._node)))
-        with self._lock:
-            self._views[objects.uid(pod)] = views
+        self._show(objects.uid(pod), views)  # first: whoever reads that the pod runs may ask for its log at once
+        try:
+            status = objects.status_patch(pod, _running(pod, self._node))
+            self._connection.merge(objects.pod_path(pod, "status"), status)
+        except cluster.ClusterError:
+            self._show(objects.uid(pod), None)
+            raise
         log.info("pod runs node=%s pod=%s/%s", self._node, *objects.key(pod))
 
     def _end(self, uid: str, pod: Mapping[str, Any] | None) -> None:
         self._claims.unprepare(uid)
-        with self._lock:
-            self._views.pop(uid, None)
+        self._show(uid, None)
         if pod is not None and objects.is_deleted(pod):
             with contextlib.suppress(cluster.NotFoundError, cluster.ConflictError):
                 self._connection.delete(objects.pod_path(pod), uid=uid, grace_seconds=0)
+
+    def _show(self, uid: str, views: dict[str, containers.ContainerView] | None) -> None:
+        """Keep what a pod's containers get; None once they are gone."""
+        with self._lock:
+            if views is None:
+                self._views.pop(uid, None)
+            else:
+                self._views[uid] = views
 
     def _report(self, pod: Mapping[str, Any], message: str) -> None:
         text = f"Failed to prepare dynamic resources: {message}"

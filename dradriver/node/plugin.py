@@ -112,7 +112,7 @@ class Plugin:
             self._end()
 
     def stop(self) -> None:
-        """End `run`; for signal handlers and other threads."""
+        """End `run`; for other threads. Not for signal handlers: they may interrupt whoever holds the lock."""
         self._stop.set()
         self._wake.set()
 
